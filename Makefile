@@ -1,0 +1,50 @@
+# Needs only Python >= 3.11 and make. Everything goes into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help demo test test-data bench lint format clean
+
+help:
+	@echo "make demo       learn features on the embedded photos: a table and a picture"
+	@echo "make test       lint, format and type checks, then the tests"
+	@echo "make test-data  the tests on real data sets; POOLWISE_DATA names their folder"
+	@echo "make bench      the benchmarks, one JSON line each"
+	@echo "make lint       the checks alone; make format mends what can be mended"
+
+.venv/run: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("poolwise needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+.venv/test: .venv/run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	touch $@
+
+.venv/bench: .venv/run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	touch $@
+
+demo: .venv/run
+	$(BIN)/poolwise demo
+
+lint: .venv/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: lint
+	$(BIN)/pytest -m "not data"
+
+test-data: .venv/test
+	$(BIN)/pytest -m data -v
+
+bench: .venv/bench
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache dist

@@ -1,0 +1,63 @@
+"""The command `poolwise`: one file per command, loaded when it is called.
+
+Exit codes: 0 fine, 1 our bug, 2 usage, 3 bad data, 130 interrupted. Results go to stdout, everything else to stderr.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from poolwise import __version__
+
+_COMMANDS = {"demo": "Learn features on the embedded photos and show what came out."}
+
+
+class _Lazy(click.Group):
+    """Knows the commands' names and first lines, and imports a command only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f"poolwise.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="poolwise")
+def command() -> None:
+    """Compact image features, learned without labels on an ordinary CPU.
+
+    Start with:  poolwise demo
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and give its exit code; a user's mistake never shows a traceback."""
+    try:
+        result = command.main(args=arguments, prog_name="poolwise", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.UsageError as error:
+        error.show()
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        print("poolwise: interrupted", file=sys.stderr)
+        return 130
+    except (BrokenPipeError, SystemExit):  # the reader has left, as in `poolwise demo | head -1`; click turns it into an exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, OSError) as error:
+        print(f"poolwise: {error}", file=sys.stderr)
+        return 3

@@ -1,0 +1,89 @@
+"""Encoding: whitened patches to activations (recipe, stage 5).
+
+    threshold              f_k = max(0, d_k·p - α)
+    threshold, two-sided   f_k = max(0, d_k·p - α),  f_{K+k} = max(0, -d_k·p - α)
+    triangle               f_k = max(0, mean_j ‖p - d_j‖ - ‖p - d_k‖)
+    vq                     f_k = 1 if d_k is nearest to p (the first of equals), else 0
+
+P : (n, d) whitened patches    D : (K, d) codes    F : (n, K) activations, or (n, 2K) two-sided
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from poolwise import kernels
+from poolwise.arrays import Array
+from poolwise.whitening import Whitening
+
+Encoder = Literal["threshold", "triangle", "vq"]
+
+ENCODERS = ("threshold", "triangle", "vq")
+_TILE_CODES = 320
+
+
+def encode(P: Array, D: Array, encoder: Encoder, alpha: float = 0.25, two_sided: bool = False) -> Array:
+    """Encode patches, (n, d) to (n, K) or (n, 2K): the formulas above, as they stand.
+
+    `extraction` gives the same numbers from raw images, folded and tiled; this is for descriptors of your own.
+
+    >>> encode(np.array([[1.0, 0.0]]), np.array([[0.8, 0.6], [-1.0, 0.0]]), "threshold", two_sided=True)
+    array([[0.55, 0.  , 0.  , 0.75]])
+    """
+    Z = P @ D.T
+    if encoder == "threshold":
+        F = np.maximum(0, Z - alpha)
+        return np.hstack([F, np.maximum(0, -Z - alpha)]) if two_sided else F
+    square = (P**2).sum(axis=1, keepdims=True) - 2 * Z + (D**2).sum(axis=1)
+    if encoder == "triangle":
+        distance = np.sqrt(np.maximum(0, square))
+        activations: Array = np.maximum(0, distance.mean(axis=1, keepdims=True) - distance)
+        return activations
+    return (square.argmin(axis=1)[:, None] == np.arange(len(D))).astype(Z.dtype)
+
+
+@dataclass(frozen=True)
+class FoldedDictionary:
+    """Contrast-normalised patches to responses in one product: Z = [p, 1] B, whitening and threshold folded into B.
+
+    B      : tiles of columns, (d + 1, widths[j]) float32 each, end to end; a tile of responses fits in cache
+    K      : codes                     kind  : which loop of `kernels` turns responses into activations
+    theta  : what the loop must still subtract    outputs : activations per position, K or 2K
+    """
+
+    B: Array
+    widths: Array
+    K: int
+    kind: int
+    two_sided: bool
+    theta: float
+
+    @property
+    def outputs(self) -> int:
+        return 2 * self.K if self.two_sided else self.K
+
+
+def fold_dictionary(D: Array, whitening: Whitening, encoder: Encoder, alpha: float, two_sided: bool) -> FoldedDictionary:
+    """Fold whitening, mean and threshold into the dictionary.
+
+    Encoders that compare a code with the others (triangle, vq) need all responses of a patch in one tile. The squared norm
+    of the whitened patch, which triangle needs, comes from d more columns: the whitening itself.
+    """
+    K = len(D)
+    F, b = whitening.fold(D)
+    if encoder == "threshold":
+        kind, theta = kernels.THRESHOLD, alpha if two_sided else 0.0
+        b = b if two_sided else b - alpha
+        n_tiles = -(-K // _TILE_CODES)
+    else:
+        theta, n_tiles = 0.0, 1
+        b = b - (np.asarray(D, np.float64) ** 2).sum(axis=1) / 2
+        kind = kernels.NEAREST
+        if encoder == "triangle":
+            kind = kernels.TRIANGLE
+            F, b = np.vstack([F, whitening.W]), np.concatenate([b, -whitening.W @ whitening.m])
+    B = np.vstack([F.T, b]).astype(np.float32)
+    tiles = np.array_split(B, n_tiles, axis=1)
+    flat = np.concatenate([np.ascontiguousarray(tile).ravel() for tile in tiles])
+    return FoldedDictionary(flat, np.array([tile.shape[1] for tile in tiles]), K, kind, two_sided, theta)

@@ -1,0 +1,122 @@
+"""Where shards run: on threads of this process, in order, with BLAS held to one thread each.
+
+A room cuts its work into shards whose number depends on the data alone, maps a function over them and reduces the
+results in the order of the shards. So a result does not depend on how many threads there are, and a cluster can take
+the place of `Threads` by offering the same `map`.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from joblib import cpu_count
+from threadpoolctl import OpenBLASController, ThreadpoolController
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class _OneThreadBlas:
+    """Holds every BLAS to one thread while anybody needs it; the last to leave restores what was there.
+
+    `threadpool_limits` alone saves 1 as the original number when two user threads overlap, and BLAS stays slow for good.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limit: Any = None
+        self._owner: threading.Thread | None = None
+
+    def acquire(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._owner = threading.current_thread()
+                self._limit = ThreadpoolController().limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+            self._users += 1
+
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                if self._owner is not threading.current_thread():
+                    OpenBLASController.clear_controlling_thread(force=True)  # else it obeys only the one that set it
+                self._limit.__exit__(None, None, None)
+                self._limit = self._owner = None
+
+
+_one_thread_blas = _OneThreadBlas()
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` means: a number, -1 for every core, None for as many as BLAS may use now.
+
+    None therefore honours OMP_NUM_THREADS, `threadpoolctl.threadpool_limits` and joblib's limits in worker processes.
+
+    >>> thread_count(3)
+    3
+    """
+    if n_jobs is None:
+        blas = [lib["num_threads"] for lib in ThreadpoolController().select(user_api="blas").info()]
+        return max(1, min(cpu_count(), max(blas, default=1)))
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 has no meaning; give a number of threads, -1 for every core, or None")
+    return n_jobs if n_jobs > 0 else max(1, cpu_count() + 1 + n_jobs)
+
+
+class Threads:
+    """An ordered, lazy map on threads; a context manager.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        As in `thread_count`.
+
+    Examples
+    --------
+    >>> with Threads(2) as engine:
+    ...     list(engine.map(lambda shard: shard * shard, [1, 2, 3]))
+    [1, 4, 9]
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_threads = thread_count(n_jobs)
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        _one_thread_blas.acquire()
+        self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="poolwise")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            if self._pool is not None:
+                self._pool.shutdown(cancel_futures=True)
+        finally:
+            self._pool = None
+            _one_thread_blas.release()
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Yield function(item) in the order of the items; only a few results wait to be taken at any time."""
+        if self._pool is None:
+            raise RuntimeError("use `with Threads(...) as engine:`")
+        waiting: deque[Future[Result]] = deque()
+        for item in items:
+            waiting.append(self._pool.submit(function, item))
+            if len(waiting) > 2 * self.n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def spans(n: int, size: int) -> list[slice]:
+    """Cut range(n) into consecutive slices of `size`, the last one shorter.
+
+    >>> spans(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return [slice(start, min(n, start + size)) for start in range(0, n, size)]

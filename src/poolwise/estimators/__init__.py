@@ -1,0 +1,5 @@
+"""The scikit-learn estimators: they validate, call the rooms in the order of the paper, and store what comes out."""
+
+from poolwise.estimators.pooled_features import PooledFeatures
+
+__all__ = ["PooledFeatures"]

@@ -1,0 +1,114 @@
+"""The command as a user runs it: in a process of its own."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+POOLWISE = [sys.executable, "-m", "poolwise"]
+
+
+def poolwise(*arguments, cwd):
+    return subprocess.run([*POOLWISE, *arguments], cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_demo_prints_a_table_and_writes_the_picture(tmp_path):
+    done = poolwise("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    accuracy = float(re.search(r"accuracy\s+([\d.]+)%", done.stdout).group(1))
+    assert accuracy > 70  # chance is 6 %
+    for word in ("learn codes", "encode and pool", "images/second", "features/second", "poolwise-demo.png"):
+        assert word in done.stdout
+    assert "PooledFeatures dictionary" in done.stderr
+    picture = Image.open(tmp_path / "poolwise-demo.png")
+    assert picture.format == "PNG"
+    pixels = np.asarray(picture).astype(int)
+    assert np.ptp(pixels) == 255
+    assert np.ptp(pixels, axis=2).max() > 100  # colour contrasts
+    assert list(tmp_path.iterdir()) == [tmp_path / "poolwise-demo.png"]
+
+
+def test_json_is_one_object_on_stdout_and_quiet_is_quiet(tmp_path):
+    runs = [poolwise("demo", "--json", "--quiet", "--codes", "8", "--jobs", jobs, "-o", "c.png", cwd=tmp_path) for jobs in "12"]
+    results = [json.loads(run.stdout) for run in runs]
+    assert [run.stderr for run in runs] == ["", ""]
+    assert results[0]["accuracy"] == results[1]["accuracy"]
+    assert results[0]["features"] == 32
+    assert {"accuracy", "images_per_second", "features_per_second", "seconds"} <= set(results[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["demo", "--codes", "0"], "0 is not in the range"),
+        (["demo", "--codes", "many"], "not a valid integer"),
+        (["demo", "--jobs", "0"], "0 threads"),
+        (["demo", "-o", "codes.gif"], "does not end in .png"),
+        (["demo", "-o", "no/such/folder.png"], "not a folder that can be written to"),
+        (["demo", "extra"], "unexpected extra argument"),
+        (["dream"], "No such command 'dream'"),
+        (["--colour"], "No such option"),
+    ],
+)
+def test_a_users_mistake_is_usage_without_a_traceback(tmp_path, arguments, message):
+    done = poolwise(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_many_codes_for_the_data_is_bad_data(tmp_path):
+    done = poolwise("demo", "--quiet", "--codes", "200000", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "n_patches=100000 patches cannot give n_codes=200000" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["demo", "--help"], ["--version"]])
+def test_help_is_there_and_loads_nothing_heavy(tmp_path, arguments):
+    code = (
+        f"import sys; from poolwise.cli import main; main({arguments!r})\n"
+        "print([m for m in ('numba', 'sklearn', 'numpy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "poolwise" in done.stdout
+    assert done.stdout.rstrip().endswith("[]")
+
+
+def test_ctrl_c_gives_130_and_no_file(tmp_path):
+    process = subprocess.Popen(
+        [*POOLWISE, "demo", "--codes", "2000"], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    for line in process.stderr:
+        if "dictionary" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path):
+    read, write = os.pipe()
+    os.close(read)
+    process = subprocess.Popen([*POOLWISE, "--help"], cwd=tmp_path, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert err == ""
+
+
+def test_the_installed_command_is_the_module(tmp_path):
+    scripts = os.path.dirname(sys.executable)
+    done = subprocess.run([os.path.join(scripts, "poolwise"), "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == poolwise("--version", cwd=tmp_path).stdout

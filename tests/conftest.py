@@ -1,0 +1,32 @@
+"""Fixtures, and the switches that must be set before SciPy is imported."""
+
+import os
+
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn skips one of its checks without it
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def photos() -> np.ndarray:
+    """160 real images, ten of each picture: (160, 32, 32, 3) uint8."""
+    from poolwise.datasets import load_photos
+
+    return load_photos(subset="train").images[::20]
+
+
+@pytest.fixture(scope="session")
+def data_home() -> Path:
+    """The folder of real data sets, or a skip that says why."""
+    home = os.environ.get("POOLWISE_DATA")
+    if not home:
+        pytest.skip("POOLWISE_DATA is not set: it names the folder with cifar-10-batches-bin")
+    return Path(home)

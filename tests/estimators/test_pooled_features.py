@@ -1,0 +1,366 @@
+"""What scikit-learn's checks cannot ask of an estimator for images."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+from poolwise import PooledFeatures, extraction
+from poolwise.encoding import encode
+from poolwise.estimators.presets import PRESETS
+from poolwise.patches import normalize_contrast, view_patches
+from poolwise.pooling import pool_activations
+from poolwise.whitening import Whitening
+
+QUICK = {"n_codes": 8, "n_patches": 3000, "max_iter": 5, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def model(photos):
+    return PooledFeatures(**QUICK).fit(photos)
+
+
+def naive_features(model, images):
+    """The whole recipe, image by image and patch by patch, from the model's public attributes."""
+    white = Whitening(model.whitening_mean_, model.whitening_matrix_)
+    rows = []
+    for image in images.astype(np.float64):
+        view = view_patches(image, model.patch_size_, model.stride)
+        P = normalize_contrast(view.reshape(-1, view[0, 0].size), model.contrast, model.contrast_offset)
+        F = encode(white(P), model.codes_.astype(np.float64), model.encoder, model.alpha, model.two_sided)
+        x = pool_activations(F.reshape(*view.shape[:2], -1), model.pool, model.grid)
+        rows.append(((x - model.pooled_mean_) / model.pooled_scale_).ravel())
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("preset", ["jia2012", "coates2011"])
+def test_features_are_the_recipe_patch_by_patch(photos, preset):
+    model = PooledFeatures.preset(preset, **QUICK).fit(photos)
+    np.testing.assert_allclose(model.transform(photos[:4]), naive_features(model, photos[:4]), atol=1e-4)
+
+
+def test_defaults_are_jia2012():
+    defaults = PooledFeatures().get_params()
+    assert {name: defaults[name] for name in PRESETS["jia2012"]} == PRESETS["jia2012"]
+
+
+def test_presets_have_the_constants_of_the_recipe():
+    jia, coates = PooledFeatures.preset("jia2012"), PooledFeatures.preset("coates2011")
+    for model in (jia, coates):
+        assert (model.patch_size, model.stride, model.grid, model.n_patches) == (6, 1, 2, 400_000)
+        assert (model.contrast_offset, model.whitening_offset, model.alpha, model.scale_offset) == (10, 0.1, 0.25, 0.01)
+    assert (jia.contrast, jia.whitening, jia.scale) == ("std", "std", "shared")
+    assert (coates.contrast, coates.whitening, coates.scale) == ("variance", "variance", "cell")
+    assert (jia.dictionary, jia.init, jia.max_iter, jia.tol) == ("kmeans", "patches", 100, 1e-4)
+    assert (coates.dictionary, coates.init, coates.max_iter, coates.tol) == ("omp1", "noise", 50, 0)
+    assert (jia.pool, jia.two_sided, coates.pool, coates.two_sided) == ("average", False, "sum", True)
+
+
+def test_presets_take_keywords_and_refuse_unknown_names():
+    assert PooledFeatures.preset("coates2011", n_codes=7, pool="max").get_params()["pool"] == "max"
+    with pytest.raises(ValueError, match="preset must be one of 'jia2012', 'coates2011'; got 'jia2013'"):
+        PooledFeatures.preset("jia2013")
+
+
+def test_shared_scale_standardises_codes_over_all_cells_and_cell_scale_each_feature(photos):
+    shared = PooledFeatures(**QUICK, scale_offset=0.0).fit_transform(photos).reshape(-1, 8)
+    np.testing.assert_allclose(shared.mean(0), 0, atol=1e-4)
+    np.testing.assert_allclose(shared.std(0), 1, atol=1e-4)
+    cell = PooledFeatures(**QUICK, scale="cell", scale_offset=0.0).fit_transform(photos)
+    np.testing.assert_allclose(cell.mean(0), 0, atol=1e-4)
+    np.testing.assert_allclose(cell.std(0, ddof=1), 1, atol=1e-4)
+    raw = PooledFeatures(**QUICK, scale=None).fit_transform(photos)
+    assert raw.min() >= 0
+
+
+def test_the_scale_has_its_offset_under_the_root(photos, model):
+    raw = PooledFeatures(**QUICK, scale=None).fit_transform(photos).astype(np.float64).reshape(-1, 8)
+    np.testing.assert_allclose(model.pooled_mean_, raw.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(model.pooled_scale_, np.sqrt(raw.std(0) ** 2 + 0.01), rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", ["shared", "cell", None])
+def test_fit_transform_is_fit_then_transform_to_the_bit(photos, scale):
+    a = PooledFeatures(**QUICK, scale=scale).fit_transform(photos)
+    b = PooledFeatures(**QUICK, scale=scale).fit(photos).transform(photos)
+    assert a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("dictionary", ["kmeans", "centroids", "spherical", "omp1", "patches", "gaussian"])
+def test_same_seed_same_bits_on_1_2_and_4_threads(photos, dictionary):
+    runs = [PooledFeatures(**QUICK, dictionary=dictionary, n_jobs=n).fit(photos) for n in (1, 2, 4)]
+    assert len({run.codes_.tobytes() for run in runs}) == 1
+    assert len({run.pooled_scale_.tobytes() for run in runs}) == 1
+    assert len({run.transform(photos).tobytes() for run in runs}) == 1
+
+
+def test_another_seed_gives_other_codes(photos, model):
+    assert not np.array_equal(model.codes_, PooledFeatures(**{**QUICK, "random_state": 1}).fit(photos).codes_)
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_features_do_not_depend_on_the_batch_split(photos, model, size):
+    whole = model.transform(photos)
+    parts = [model.transform(photos[i : i + size]) for i in range(0, len(photos), size)]
+    assert np.concatenate(parts).tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("shape", "settings", "features"),
+    [
+        ((32, 32), {}, 32),
+        ((32, 32, 1), {}, 32),
+        ((16, 40, 3), {}, 32),
+        ((20, 20, 13), {}, 32),
+        ((20, 24, 3), {"patch_size": (3, 7)}, 32),
+        ((33, 20, 3), {"stride": 3}, 32),
+        ((20, 20, 3), {"grid": (3, 1)}, 24),
+        ((20, 20, 3), {"grid": [1, 2, (1, 3)]}, 64),
+        ((20, 20, 3), {"two_sided": True}, 64),
+        ((6, 6, 3), {"grid": 1}, 8),
+        ((1, 50, 1), {"patch_size": (1, 8), "grid": (1, 2)}, 16),
+    ],
+)
+def test_any_image_shape_patch_stride_and_grid(rng, shape, settings, features):
+    images = rng.integers(0, 256, size=(30, *shape), dtype=np.uint8)
+    model = PooledFeatures(**QUICK, **settings)
+    X = model.fit_transform(images)
+    assert X.shape == (30, features)
+    assert np.isfinite(X).all()
+    assert len(set(model.get_feature_names_out())) == features
+    assert model.image_shape_in_ == (shape if len(shape) == 3 else (*shape, 1))
+    assert model.n_features_in_ == np.prod(shape)
+
+
+def test_flattened_rows_are_the_same_images(photos, model):
+    rows = photos.reshape(len(photos), -1)
+    flat = PooledFeatures(**QUICK, image_shape=(32, 32, 3)).fit(rows)
+    assert flat.codes_.tobytes() == model.codes_.tobytes()
+    np.testing.assert_array_equal(flat.transform(photos), model.transform(rows))
+
+
+def test_grey_images_may_leave_out_the_channel(photos):
+    grey = photos.mean(axis=3)
+    a, b = (PooledFeatures(**QUICK).fit_transform(x) for x in (grey, grey[..., None]))
+    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint16, np.float16, np.float32, np.float64])
+def test_every_number_type_gives_the_same_float32_features(photos, model, dtype):
+    X = PooledFeatures(**QUICK).fit(photos.astype(dtype)).transform(photos.astype(dtype))
+    assert X.dtype == np.float32
+    np.testing.assert_array_equal(X, model.transform(photos))
+
+
+def test_read_only_memory_maps_are_read_in_place(tmp_path, photos, model):
+    np.save(tmp_path / "images.npy", photos)
+    mapped = np.load(tmp_path / "images.npy", mmap_mode="r")
+    assert PooledFeatures(**QUICK).fit(mapped).transform(mapped).tobytes() == model.transform(photos).tobytes()
+
+
+def test_views_that_are_not_contiguous_work(photos, model):
+    np.testing.assert_array_equal(model.transform(photos[::-2, :, :, :]), model.transform(photos)[::-2])
+    np.testing.assert_array_equal(model.transform(np.asfortranarray(photos)), model.transform(photos))
+
+
+def test_input_is_never_written_to(photos):
+    images = photos.astype(np.float32)
+    before = images.copy()
+    PooledFeatures(**QUICK).fit_transform(images)
+    np.testing.assert_array_equal(images, before)
+
+
+def test_constant_images_give_finite_features(photos, model):
+    for value in (0, 7, 255):
+        assert np.isfinite(model.transform(np.full((2, 32, 32, 3), value, np.uint8))).all()
+    mixed = photos.copy()
+    mixed[:150] = 128
+    for preset in PRESETS:
+        assert np.isfinite(PooledFeatures.preset(preset, **QUICK).fit_transform(mixed)).all()
+
+
+def test_only_constant_images_cannot_give_codes():
+    with pytest.raises(ValueError, match="8 codes were asked for, but there are only 1 different patches"):
+        PooledFeatures(**QUICK).fit(np.full((5, 32, 32, 3), 9, np.uint8))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_nan_and_infinity_are_refused_in_fit_and_transform(photos, model, bad):
+    images = photos.astype(np.float64)
+    images[3, 2, 1, 0] = bad
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        PooledFeatures(**QUICK).fit(images)
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        model.transform(images)
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (np.zeros((5, 4, 32, 3)), "images of 4×32 pixels are smaller than the patch of 6×6"),
+        (np.zeros((5, 3, 32, 32)), "channels last"),
+        (np.zeros((32, 32, 3)), r"a single one is images\[None\]"),
+        (np.zeros((0, 32, 32, 3)), "0 sample"),
+        (np.zeros((5, 0, 32, 3)), "have no pixels"),
+        (np.zeros((5, 32, 32, 0)), "have no pixels"),
+        (np.zeros(32), "(?i)expected 2D array"),
+        (
+            np.zeros((2, 3, 32, 32, 3)),
+            r"expected images of shape \(n, height, width, channels\).*got shape \(2, 3, 32, 32, 3\)",
+        ),
+        (np.full((5, 32, 32, 3), 1e300), "too large for float32"),
+        (np.full((5, 32, 32, 3), "a"), "not compatible with arrays of bytes/strings"),
+        (np.zeros((5, 32, 32, 3), complex), "(?i)complex"),
+        ([np.zeros((32, 32, 3)), np.zeros((16, 16, 3))], "(?i)inhomogeneous|same shape"),
+    ],
+)
+def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
+    with pytest.raises(ValueError, match=message):
+        PooledFeatures(**QUICK).fit(images)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_codes": 0}, "n_codes must be a whole number of at least 1; got 0"),
+        ({"n_codes": 2.5}, "n_codes must be a whole number"),
+        ({"n_codes": True}, "n_codes must be a whole number"),
+        ({"n_candidates": 64}, "n_candidates=64"),
+        ({"patch_size": 0}, "patch_size must be"),
+        ({"patch_size": (3, 3, 3)}, "patch_size must be"),
+        ({"stride": 0}, "stride must be"),
+        ({"n_patches": 5}, "n_patches=5 patches cannot give n_codes=8"),
+        ({"max_iter": 0}, "max_iter must be"),
+        ({"tol": -1}, "tol must be a finite number of at least 0; got -1"),
+        ({"alpha": float("nan")}, "alpha must be"),
+        ({"dictionary": "k-means"}, "dictionary must be one of 'kmeans', 'centroids'"),
+        ({"init": "random"}, "init must be one of"),
+        ({"contrast": "sd"}, "contrast must be one of 'std', 'variance', None"),
+        ({"whitening": True}, "whitening must be one of"),
+        ({"encoder": "soft"}, "encoder must be one of"),
+        ({"pool": "mean"}, "pool must be one of"),
+        ({"scale": "code"}, "scale must be one of"),
+        ({"grid": 30}, "a grid of 30 cells does not fit on 27 patch positions"),
+        ({"grid": [2, 2]}, "pyramid"),
+        ({"encoder": "vq", "two_sided": True}, "two_sided=True is for encoder='threshold'"),
+        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"image_shape": (16, 16, 3)}, "do not agree with image_shape"),
+        ({"image_shape": "32x32"}, "image_shape must be"),
+    ],
+)
+def test_wrong_parameters_get_an_error_that_names_them(photos, settings, message):
+    with pytest.raises(ValueError, match=message):
+        PooledFeatures(**{**QUICK, **settings}).fit(photos)
+
+
+def test_rows_must_fit_image_shape(photos):
+    with pytest.raises(ValueError, match="rows of 3072 numbers are not flattened images"):
+        PooledFeatures(**QUICK, image_shape=(32, 32)).fit(photos.reshape(len(photos), -1))
+
+
+def test_other_images_than_those_of_fit_are_refused(photos, model):
+    with pytest.raises(
+        ValueError,
+        match="32×32 pixels with 1 channel were given, but this model was fitted on images of 32×32 pixels with 3 channels",
+    ):
+        model.transform(photos[..., :1])
+    with pytest.raises(ValueError, match="features"):
+        model.transform(photos[:, :16].reshape(len(photos), -1))
+
+
+def test_unfitted_models_say_so(photos):
+    for call in (lambda m: m.transform(photos), lambda m: m.get_feature_names_out()):
+        with pytest.raises(NotFittedError):
+            call(PooledFeatures())
+
+
+def test_images_scaled_to_one_get_a_warning(photos):
+    with pytest.warns(UserWarning, match=r"scaled to 0\.\.1"):
+        PooledFeatures(**QUICK).fit(photos / 255)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PooledFeatures(**QUICK).fit(photos.astype(float))
+        PooledFeatures(**QUICK, contrast_offset=10 / 255).fit(photos / 255)
+
+
+def test_a_failed_fit_leaves_a_fitted_model_usable(photos):
+    model = PooledFeatures(**QUICK).fit(photos)
+    before = model.transform(photos)
+    with pytest.raises(ValueError):
+        model.fit(np.full((5, 16, 16, 1), 9, np.uint8))
+    np.testing.assert_array_equal(model.transform(photos), before)
+
+
+def test_feature_names_say_cell_code_and_sign(photos):
+    model = PooledFeatures.preset("coates2011", **{**QUICK, "n_codes": 2}, grid=[1, (1, 2)]).fit(photos)
+    names = list(model.get_feature_names_out())
+    assert names[:4] == ["pool1x1_r0c0_code0_pos", "pool1x1_r0c0_code1_pos", "pool1x1_r0c0_code0_neg", "pool1x1_r0c0_code1_neg"]
+    assert names[-1] == "pool1x2_r0c1_code1_neg"
+
+
+def test_each_feature_is_of_the_cell_and_code_it_is_named_after(photos):
+    model = PooledFeatures(**QUICK, scale=None).fit(photos)
+    image = np.full((1, 32, 32, 3), 100, np.uint8)
+    image[0, :10, 22:] = photos[40][:10, 22:]  # contrast only in the top right corner
+    change = np.abs(model.transform(image) - model.transform(np.full_like(image, 100)))[0]
+    for name, moved in zip(model.get_feature_names_out(), change, strict=True):
+        assert moved == pytest.approx(0, abs=1e-6) or "_r0c1_" in name
+    assert change.max() > 0.01
+
+
+def test_set_output_pandas(photos):
+    frame = PooledFeatures(**QUICK).set_output(transform="pandas").fit_transform(photos)
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.columns[0] == "pool2x2_r0c0_code0"
+
+
+def test_clone_keeps_parameters_and_forgets_the_fit(model):
+    twin = clone(model)
+    assert twin.get_params() == model.get_params()
+    assert not hasattr(twin, "codes_")
+
+
+def test_pickling_by_others_keeps_features(photos, model):
+    twin = pickle.loads(pickle.dumps(model))  # noqa: S301  (joblib workers do this; we never read such files)
+    np.testing.assert_array_equal(twin.transform(photos), model.transform(photos))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_grid_search_over_a_pipeline(photos, n_jobs):
+    labels = np.arange(len(photos)) // 10
+    pipeline = make_pipeline(PooledFeatures(**QUICK), LinearSVC(dual=False))
+    search = GridSearchCV(pipeline, {"pooledfeatures__n_codes": [1, 16]}, cv=2, n_jobs=n_jobs).fit(photos, labels)
+    assert search.best_params_ == {"pooledfeatures__n_codes": 16}
+
+
+def test_progress_goes_to_stderr_and_only_if_asked(photos, capsys):
+    PooledFeatures(**QUICK).fit(photos).transform(photos)
+    assert capsys.readouterr() == ("", "")
+    PooledFeatures(**QUICK, verbose=1).fit(photos).transform(photos)
+    out, err = capsys.readouterr()
+    assert out == ""
+    for stage in ("patches", "whitening", "dictionary", "pooling", "transform"):
+        assert f"PooledFeatures {stage}" in err
+
+
+def test_it_tells_how_learning_went(model):
+    assert model.n_iter_ == len(model.objective_) == 5
+    assert model.converged_ is False
+    assert set(model.timings_) == {"patches", "whitening", "dictionary", "pooling"}
+
+
+def test_an_interrupt_passes_through_and_frees_blas(photos, monkeypatch):
+    from threadpoolctl import threadpool_info
+
+    before = [lib["num_threads"] for lib in threadpool_info()]
+    monkeypatch.setattr(extraction.Extractor, "extract", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        PooledFeatures(**QUICK).fit(photos)
+    assert [lib["num_threads"] for lib in threadpool_info()] == before

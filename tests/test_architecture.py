@@ -1,0 +1,87 @@
+"""The shape of the house: imports point one way, nothing unsafe, no file too long to read."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import poolwise
+
+SOURCE = Path(poolwise.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+OUTER = ("datasets", "experiments", "report", "cli")  # these stand on estimators, which stand on the rooms
+ROOMS = {p.stem for p in SOURCE.glob("*.py")} - {"__init__", "__main__"}
+ORDER = [
+    "arrays",
+    "kernels",
+    "engine",
+    "progress",
+    "statistics",
+    "patches",
+    "whitening",
+    "pooling",
+    "encoding",
+    "kmeans",
+    "extraction",
+]
+OUTSIDE = {"sklearn", "click", "rich", "PIL", "skimage"}
+
+
+def imports(path):
+    """Absolute names of everything that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def inner(path):
+    """The parts of poolwise that a file imports: `whitening`, `estimators`, ..."""
+    return {name.split(".")[1] for name in imports(path) if name.startswith("poolwise.")}
+
+
+def test_every_room_has_its_place_in_the_order():
+    assert ROOMS == set(ORDER)
+
+
+@pytest.mark.parametrize("room", ORDER)
+def test_rooms_import_only_rooms_before_them(room):
+    earlier = set(ORDER[: ORDER.index(room)])
+    assert inner(SOURCE / f"{room}.py") <= earlier
+
+
+@pytest.mark.parametrize("room", [room for room in ORDER if room != "progress"])
+def test_rooms_know_nothing_of_scikit_learn_files_and_bars(room):
+    assert {name.split(".")[0] for name in imports(SOURCE / f"{room}.py")}.isdisjoint(OUTSIDE)
+    assert "progress" not in inner(SOURCE / f"{room}.py")
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "estimators").glob("*.py")), ids=lambda p: p.name)
+def test_estimators_import_only_rooms_and_estimators(path):
+    assert inner(path).isdisjoint(OUTER)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_no_file_is_longer_than_400_lines(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_nothing_unpickles_or_runs_text(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert {name.split(".")[0] for name in imports(path)}.isdisjoint({"pickle", "dill", "cloudpickle", "shelve", "marshal"})
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            assert not (isinstance(node.func, ast.Name) and node.func.id in ("eval", "exec"))
+            for keyword in node.keywords:
+                unsafe = keyword.arg in ("allow_pickle", "shell") and isinstance(keyword.value, ast.Constant)
+                assert not (unsafe and keyword.value.value)
+
+
+def test_public_names_exist():
+    for name in poolwise.__all__:
+        assert getattr(poolwise, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        poolwise.nothing  # noqa: B018

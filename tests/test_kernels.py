@@ -1,0 +1,94 @@
+"""Each compiled loop beside its plain NumPy statement."""
+
+import numpy as np
+import pytest
+
+from poolwise import kernels
+from poolwise.patches import view_patches
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("use_std", [True, False])
+def test_contrast_and_patch_columns(rng, stride, use_std):
+    image = rng.uniform(0, 255, size=(17, 14, 3)).astype(np.float32)
+    planes = np.ascontiguousarray(image.transpose(2, 0, 1))
+    patches = view_patches(image, (4, 5), stride).astype(np.float64)
+    h, w = patches.shape[:2]
+    mean, gain = np.empty((h, w), np.float32), np.empty((h, w), np.float32)
+    kernels.contrast(planes, 4, 5, stride, use_std, 10.0, mean, gain)
+    p = patches.reshape(h, w, -1)
+    expected = 1 / (p.std(axis=2) + 10) if use_std else 1 / np.sqrt(p.var(axis=2, ddof=1) + 10)
+    np.testing.assert_allclose(mean, p.mean(axis=2), rtol=1e-6)
+    np.testing.assert_allclose(gain, expected, rtol=1e-5)
+
+    y0, y1, x0, x1 = 1, h - 1, 1, w
+    tile = (slice(y0, y1), slice(x0, x1))
+    n = (y1 - y0) * (x1 - x0)
+    A, strips = np.empty((61, n), np.float32), np.empty(5 * 3 * ((y1 - y0 - 1) * stride + 4) * (x1 - x0), np.float32)
+    kernels.patch_columns(planes, (4, 5), stride, y0, y1, x0, x1, mean[tile].ravel(), gain[tile].ravel(), strips, A)
+    normalized = (p[tile] - mean[tile][..., None]) * gain[tile][..., None]
+    np.testing.assert_allclose(A[:60], normalized.reshape(n, 60).T, atol=1e-5)
+
+
+@pytest.mark.parametrize(("how", "reduce"), [(kernels.SUM, "sum"), (kernels.SQUARE, "square"), (kernels.MAX, "max")])
+@pytest.mark.parametrize(("sign", "theta", "floor"), [(1, 0, 0), (-1, 0.3, 0), (1, 5.0, -np.inf)])
+def test_pool_tile(rng, how, reduce, sign, theta, floor):
+    y0, y1, x0, x1 = 2, 9, 3, 14
+    Z = rng.normal(size=((y1 - y0) * (x1 - x0), 5)).astype(np.float32)
+    y_edges, x_edges = np.array([0, 4, 7, 12]), np.array([0, 5, 20])
+    atoms = np.full((3, 2, 5), -np.inf if reduce == "max" else 0, np.float32)
+    kernels.pool_tile(Z, y0, y1, x0, x1, y_edges, x_edges, sign, theta, floor, how, np.empty(5, np.float32), atoms)
+    F = np.maximum(sign * Z - theta, floor).reshape(y1 - y0, x1 - x0, 5)
+    for i in range(3):
+        for j in range(2):
+            ys = slice(max(y_edges[i] - y0, 0), max(y_edges[i + 1] - y0, 0))
+            xs = slice(max(x_edges[j] - x0, 0), max(x_edges[j + 1] - x0, 0))
+            part = F[ys, xs].reshape(-1, 5)
+            expected = {"sum": part.sum(0), "square": (part**2).sum(0), "max": part.max(0)}[reduce]
+            np.testing.assert_allclose(atoms[i, j], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_triangle(rng):
+    P, D = rng.normal(size=(30, 4)), rng.normal(size=(7, 4))
+    Z = np.hstack([P @ D.T - (D**2).sum(axis=1) / 2, P]).astype(np.float32)
+    kernels.triangle(Z, 7)
+    distance = np.linalg.norm(P[:, None] - D, axis=2)
+    np.testing.assert_allclose(Z[:, :7], np.maximum(0, distance.mean(1, keepdims=True) - distance), atol=1e-5)
+
+
+def test_nearest_only_keeps_the_first_of_equals():
+    Z = np.array([[1, 3, 3], [5, 0, 5], [-3, -2, -1]], np.float32)
+    kernels.nearest_only(Z)
+    np.testing.assert_array_equal(Z, [[0, 1, 0], [1, 0, 0], [0, 0, 1]])
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("q", [1, 3, 4, 11])
+def test_scan_codes_is_argmax_and_ties_keep_the_lower_code(rng, signed, q):
+    Z = rng.integers(-3, 4, size=(q, 50)).astype(np.float32)  # small whole numbers: many ties
+    half = np.zeros(q, np.float32) if signed else rng.integers(0, 2, size=q).astype(np.float32)
+    score, label = np.full(50, -np.inf, np.float32), np.zeros(50, np.int32)
+    kernels.scan_codes(Z, 10, half, signed, score, label)
+    S = np.abs(Z) if signed else Z - half[:, None]
+    np.testing.assert_array_equal(score, S.max(axis=0))
+    np.testing.assert_array_equal(label, 10 + S.argmax(axis=0))
+
+
+@pytest.mark.parametrize(("rows", "codes"), [(7, 3), (64, 64), (1000, 5)])
+def test_assign_shard_does_not_depend_on_its_tiles(rng, rows, codes):
+    X, C = rng.normal(size=(100, 6)).astype(np.float32), rng.normal(size=(9, 6)).astype(np.float32)
+    half = ((C**2).sum(axis=1) / 2).astype(np.float32)
+    score, label = np.empty(100, np.float32), np.empty(100, np.int32)
+    kernels.assign_shard(X, C, half, False, rows, codes, score, label)
+    np.testing.assert_array_equal(label, ((X[:, None] - C) ** 2).sum(axis=2).argmin(axis=1))
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_sum_by_label(rng, signed):
+    X, C = rng.normal(size=(100, 6)).astype(np.float32), rng.normal(size=(4, 6)).astype(np.float32)
+    label = rng.integers(4, size=100).astype(np.int32)
+    sums, counts = np.zeros((4, 6)), np.zeros(4, np.int64)
+    kernels.sum_by_label(X, label, C, signed, sums, counts)
+    weight = (C[label] * X).sum(axis=1, keepdims=True) if signed else 1
+    np.testing.assert_allclose(sums, np.eye(4)[label].T @ (weight * X.astype(np.float64)), atol=1e-5)
+    np.testing.assert_array_equal(counts, np.bincount(label, minlength=4))

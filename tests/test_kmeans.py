@@ -1,0 +1,164 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.cluster import KMeans
+
+from poolwise.engine import Threads
+from poolwise.kmeans import METHODS, learn_dictionary, one_round
+
+ROUNDS = ["kmeans", "centroids", "spherical", "omp1"]
+
+
+@pytest.fixture
+def X(rng):
+    centres = 4 * rng.normal(size=(12, 10))
+    return (centres[rng.integers(12, size=5000)] + rng.normal(size=(5000, 10))).astype(np.float32)
+
+
+def learn(X, K, *, seed=0, n_jobs=1, **settings):
+    with Threads(n_jobs) as engine:
+        return learn_dictionary(X, K, np.random.default_rng(seed), engine, **settings)
+
+
+def naive_round(X, C, method):
+    """One round as the recipe words it, patch by patch."""
+    sums, counts, value = np.zeros_like(C), np.zeros(len(C), int), 0.0
+    for p in X.astype(np.float64):
+        if method == "omp1":
+            k = np.argmax(np.abs(C @ p))
+            weight, residual = C[k] @ p, p - (C[k] @ p) * C[k]
+        elif method == "spherical":
+            k = np.argmax(C @ p)
+            weight, residual = 1.0, p - C[k]
+        else:
+            k = np.argmin(((p - C) ** 2).sum(axis=1))
+            weight, residual = 1.0, p - C[k]
+        sums[k] += weight * p
+        counts[k] += 1
+        value += residual @ residual
+    return sums, counts, value
+
+
+@pytest.mark.parametrize("method", ROUNDS)
+@pytest.mark.parametrize("K", [1, 3, 7, 40])
+def test_a_round_against_a_loop_over_patches(X, rng, method, K):
+    C = rng.normal(size=(K, 10))
+    if method in ("spherical", "omp1"):
+        C /= np.linalg.norm(C, axis=1, keepdims=True)
+    C = C.astype(np.float32).astype(np.float64)
+    with Threads(2) as engine:
+        sums, counts, value = one_round(X[:2500], C, engine, method)
+    expected = naive_round(X[:2500], C, method)
+    np.testing.assert_array_equal(counts, expected[1])
+    np.testing.assert_allclose(sums, expected[0], rtol=1e-5, atol=1e-3)
+    assert value == pytest.approx(expected[2], rel=1e-5)
+
+
+def test_lloyd_is_scikit_learns_from_the_same_start(X):
+    start = X[:12]
+    theirs = KMeans(12, init=start, n_init=1, max_iter=5, tol=0, algorithm="lloyd").fit(X)
+    C = start.astype(np.float64)
+    with Threads(2) as engine:
+        for _ in range(5):
+            sums, counts, _ = one_round(X, C, engine)
+            C = sums / counts[:, None]
+        value = one_round(X, C, engine)[2]
+    np.testing.assert_allclose(C, theirs.cluster_centers_, atol=1e-4)
+    assert value == pytest.approx(theirs.inertia_, rel=1e-5)
+
+
+def test_whole_runs_end_as_low_as_scikit_learns(rng):
+    X = rng.normal(size=(3000, 8)).astype(np.float32)  # no clusters: all local optima are nearly as good
+    ours = learn(X, 30, max_iter=100).objective[-1]
+    theirs = KMeans(30, init="random", n_init=1, random_state=0).fit(X).inertia_
+    assert ours == pytest.approx(theirs, rel=0.02)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), K=st.integers(1, 30), method=st.sampled_from(ROUNDS))
+def test_the_objective_never_rises(seed, K, method):
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(400, 5)) * rng.uniform(0.1, 3, size=5) + rng.normal(size=5)).astype(np.float32)
+    objective = np.array(learn(X, K, seed=seed, method=method, max_iter=15, tol=0.0).objective)
+    assert (np.diff(objective) <= 1e-5 * objective[0]).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("init", ["patches", "noise"])
+@pytest.mark.parametrize("K", [1, 2, 50, 200])
+def test_k_codes_come_out_different_finite_and_of_unit_norm(rng, method, init, K):
+    # Few directions, many copies: 250 different patches of which many point the same way.
+    base = rng.normal(size=(220, 6))
+    X = np.vstack([base, 3 * base[:30], np.zeros((500, 6)), np.repeat(base[:1], 2000, axis=0)]).astype(np.float32)
+    codes = learn(X, K, method=method, init=init, max_iter=10).codes
+    assert codes.shape == (K, 6)
+    assert codes.dtype == np.float32
+    assert np.isfinite(codes).all()
+    if method != "centroids":
+        np.testing.assert_allclose(np.linalg.norm(codes, axis=1), 1, atol=1e-6)
+    distance = np.linalg.norm(codes[:, None] - codes[None], axis=2) + 10 * np.eye(K)
+    assert distance.min() > 1e-4
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_fewer_different_patches_than_codes_is_a_clear_error(method):
+    X = np.repeat(np.eye(4, dtype=np.float32), 100, axis=0)
+    assert len(learn(X, 4, method=method).codes) == 4
+    if method == "gaussian":  # needs no patches
+        return
+    with pytest.raises(ValueError, match="5 codes were asked for, but there are only 4 different patches"):
+        learn(X, 5, method=method)
+
+
+def test_patches_that_differ_only_in_length_are_one_code():
+    X = np.outer(np.arange(1, 101), [1.0, 2.0, 2.0]).astype(np.float32)
+    with pytest.raises(ValueError, match="3 codes were asked for"):
+        learn(X, 3)
+    assert len(learn(X, 3, method="centroids").codes) == 3
+
+
+@pytest.mark.parametrize("method", ["kmeans", "spherical", "omp1"])
+def test_patches_without_any_contrast_are_a_clear_error(method):
+    with pytest.raises(ValueError, match="1 codes were asked for, but there are only 0 different patches"):
+        learn(np.zeros((100, 6), np.float32), 1, method=method)
+
+
+def test_omp1_treats_a_code_and_its_negative_as_one(rng):
+    direction = rng.normal(size=(1, 8))
+    X = (np.vstack([np.tile(direction, (50, 1)), np.tile(-direction, (50, 1)), rng.normal(size=(100, 8))])).astype(np.float32)
+    codes = learn(X, 20, method="omp1", max_iter=20).codes
+    cosine = np.abs(codes @ codes.T) - np.eye(20)
+    assert cosine.max() < 1 - 1e-7
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_same_seed_same_bits_on_1_2_and_4_threads(X, method):
+    runs = [learn(X, 30, n_jobs=n, method=method, max_iter=8).codes.tobytes() for n in (1, 2, 4)]
+    assert runs[0] == runs[1] == runs[2]
+    if method != "gaussian":
+        assert learn(X, 30, seed=1, method=method, max_iter=8).codes.tobytes() != runs[0]
+
+
+def test_it_tells_rounds_objective_and_convergence(X):
+    seen = []
+    done = learn(X, 12, max_iter=200, progress=lambda round, objective: seen.append((round, objective)))
+    assert done.converged
+    assert seen == list(enumerate(done.objective, start=1))
+    assert done.n_iter == len(seen) < 200
+    stopped = learn(X, 200, max_iter=2)
+    assert not stopped.converged
+    assert stopped.n_iter == 2
+
+
+def test_stops_when_the_movement_is_under_tol_times_the_mean_variance(X):
+    tol = 1e-2
+    done = learn(X, 12, method="centroids", tol=tol)
+    C, movements = None, []
+    for rounds in range(1, done.n_iter + 1):
+        new = learn(X, 12, method="centroids", tol=0.0, max_iter=rounds).codes
+        movements.append(np.inf if C is None else ((new - C) ** 2).sum())
+        C = new
+    stop = tol * X.var(axis=0).mean()
+    assert movements[-1] <= stop * 1.001
+    assert all(movement > stop * 0.999 for movement in movements[1:-1])

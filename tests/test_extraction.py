@@ -1,9 +1,11 @@
 """The fused pass equals the pipeline done patch by patch, for every encoder, pooling, shape and stride."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from poolwise import extraction
+from poolwise import encoding, extraction
 from poolwise.encoding import encode, fold_dictionary
 from poolwise.engine import Threads
 from poolwise.extraction import Extractor
@@ -77,7 +79,7 @@ def test_any_shape_patch_stride_and_contrast(rng, shape, patch, stride, grid, co
         np.testing.assert_allclose(X[i], naive(images[i], extractor, D, white, "threshold", False, grid), atol=1e-4)
 
 
-@pytest.mark.parametrize("K", [320, 321, 700])
+@pytest.mark.parametrize("K", [64, 65, 320, 700])
 def test_more_codes_than_one_tile_holds(rng, photos, K):
     extractor, D, white = make(rng, 108, K)
     np.testing.assert_allclose(
@@ -92,6 +94,16 @@ def test_tiles_of_positions_do_not_show(rng, photos, monkeypatch, tile, pool):
     whole = extractor.extract(photos[:2])
     monkeypatch.setattr(extraction, "_TILE_POSITIONS", tile)
     np.testing.assert_allclose(extractor.extract(photos[:2]), whole, atol=1e-5)
+    for rows in (1, 5, 2000):
+        other = replace(extractor, dictionary=replace(extractor.dictionary, rows=rows))
+        np.testing.assert_allclose(other.extract(photos[:2]), whole, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(1024, 320), (9, 64)])
+def test_both_shapes_of_products_give_the_same_features(rng, photos, monkeypatch, shape):
+    expected = make(np.random.default_rng(1), 108, 400)[0].extract(photos[:2])
+    monkeypatch.setattr(encoding, "product_tile", lambda inner: shape)
+    np.testing.assert_allclose(make(np.random.default_rng(1), 108, 400)[0].extract(photos[:2]), expected, atol=1e-5)
 
 
 def test_large_flat_bright_regions_keep_their_digits(rng):

@@ -21,23 +21,29 @@ def test_contrast_and_patch_columns(rng, stride, use_std):
     np.testing.assert_allclose(mean, p.mean(axis=2), rtol=1e-6)
     np.testing.assert_allclose(gain, expected, rtol=1e-5)
 
-    y0, y1, x0, x1 = 1, h - 1, 1, w
-    tile = (slice(y0, y1), slice(x0, x1))
-    n = (y1 - y0) * (x1 - x0)
-    A, strips = np.empty((61, n), np.float32), np.empty(5 * 3 * ((y1 - y0 - 1) * stride + 4) * (x1 - x0), np.float32)
-    kernels.patch_columns(planes, (4, 5), stride, y0, y1, x0, x1, mean[tile].ravel(), gain[tile].ravel(), strips, A)
-    normalized = (p[tile] - mean[tile][..., None]) * gain[tile][..., None]
-    np.testing.assert_allclose(A[:60], normalized.reshape(n, 60).T, atol=1e-5)
+    y0, x0 = 1, 2  # the tile's upper left position; it reaches to the lower right corner of the grid
+    high, wide = (h - y0 - 1) * stride + 4, w - x0
+    strips = np.empty((5 * 3, high * wide), np.float32)
+    kernels.shifted_strips(planes, 5, stride, y0 * stride, high, x0, wide, strips)
+    tile_mean, tile_gain, tile = mean[y0:, x0:].ravel(), gain[y0:, x0:].ravel(), p[y0:, x0:].reshape(-1, 60)
+    for n0, n1 in [(0, len(tile)), (2, len(tile) - 1), (len(tile) - 1, len(tile))]:
+        A = np.empty((60, n1 - n0), np.float32)
+        kernels.patch_columns(strips, 4, stride, wide, n0, n1, tile_mean, tile_gain, A)
+        normalized = (tile - tile_mean[:, None]) * tile_gain[:, None]
+        np.testing.assert_allclose(A, normalized[n0:n1].T, atol=1e-5)
 
 
 @pytest.mark.parametrize(("how", "reduce"), [(kernels.SUM, "sum"), (kernels.SQUARE, "square"), (kernels.MAX, "max")])
 @pytest.mark.parametrize(("sign", "theta", "floor"), [(1, 0, 0), (-1, 0.3, 0), (1, 5.0, -np.inf)])
 def test_pool_tile(rng, how, reduce, sign, theta, floor):
     y0, y1, x0, x1 = 2, 9, 3, 14
+    w, total = x1 - x0, (y1 - y0) * (x1 - x0)
     Z = rng.normal(size=((y1 - y0) * (x1 - x0), 5)).astype(np.float32)
     y_edges, x_edges = np.array([0, 4, 7, 12]), np.array([0, 5, 20])
     atoms = np.full((3, 2, 5), -np.inf if reduce == "max" else 0, np.float32)
-    kernels.pool_tile(Z, y0, y1, x0, x1, y_edges, x_edges, sign, theta, floor, how, np.empty(5, np.float32), atoms)
+    t = np.empty(5, np.float32)
+    for n0, n1 in [(0, 1), (1, 30), (30, total)]:  # pieces that begin and end within a row
+        kernels.pool_tile(Z[n0:n1], n0, n1, (y0, x0), w, y_edges, x_edges, sign, theta, floor, how, t, atoms)
     F = np.maximum(sign * Z - theta, floor).reshape(y1 - y0, x1 - x0, 5)
     for i in range(3):
         for j in range(2):

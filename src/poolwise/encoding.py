@@ -15,12 +15,12 @@ import numpy as np
 
 from poolwise import kernels
 from poolwise.arrays import Array
+from poolwise.engine import product_tile, spans
 from poolwise.whitening import Whitening
 
 Encoder = Literal["threshold", "triangle", "vq"]
 
 ENCODERS = ("threshold", "triangle", "vq")
-_TILE_CODES = 320
 
 
 def encode(P: Array, D: Array, encoder: Encoder, alpha: float = 0.25, two_sided: bool = False) -> Array:
@@ -49,7 +49,8 @@ class FoldedDictionary:
 
     B      : tiles of columns, (d + 1, widths[j]) float32 each, end to end; a tile of responses fits in cache
     K      : codes                     kind  : which loop of `kernels` turns responses into activations
-    theta  : what the loop must still subtract    outputs : activations per position, K or 2K
+    theta  : what the loop must still subtract    rows : most positions in one product
+    outputs : activations per position, K or 2K
     """
 
     B: Array
@@ -58,6 +59,7 @@ class FoldedDictionary:
     kind: int
     two_sided: bool
     theta: float
+    rows: int
 
     @property
     def outputs(self) -> int:
@@ -70,20 +72,20 @@ def fold_dictionary(D: Array, whitening: Whitening, encoder: Encoder, alpha: flo
     Encoders that compare a code with the others (triangle, vq) need all responses of a patch in one tile. The squared norm
     of the whitened patch, which triangle needs, comes from d more columns: the whitening itself.
     """
-    K = len(D)
+    K, d = D.shape
     F, b = whitening.fold(D)
+    rows, columns = product_tile(d + 1)
     if encoder == "threshold":
         kind, theta = kernels.THRESHOLD, alpha if two_sided else 0.0
         b = b if two_sided else b - alpha
-        n_tiles = -(-K // _TILE_CODES)
     else:
-        theta, n_tiles = 0.0, 1
+        theta, columns = 0.0, K + d
         b = b - (np.asarray(D, np.float64) ** 2).sum(axis=1) / 2
         kind = kernels.NEAREST
         if encoder == "triangle":
             kind = kernels.TRIANGLE
             F, b = np.vstack([F, whitening.W]), np.concatenate([b, -whitening.W @ whitening.m])
     B = np.vstack([F.T, b]).astype(np.float32)
-    tiles = np.array_split(B, n_tiles, axis=1)
-    flat = np.concatenate([np.ascontiguousarray(tile).ravel() for tile in tiles])
-    return FoldedDictionary(flat, np.array([tile.shape[1] for tile in tiles]), K, kind, two_sided, theta)
+    tiles = [np.ascontiguousarray(B[:, part]) for part in spans(B.shape[1], columns)]
+    flat = np.concatenate([tile.ravel() for tile in tiles])
+    return FoldedDictionary(flat, np.array([tile.shape[1] for tile in tiles]), K, kind, two_sided, theta, rows)

@@ -85,6 +85,7 @@ class Extractor:
             cells.y_edges,
             cells.x_edges,
             _TILE_POSITIONS,
+            D.rows,
             atoms,
         )
         out = np.empty((n, self.n_cells, D.outputs), np.float32)

@@ -65,50 +65,42 @@ def contrast(planes: Array, ph: int, pw: int, stride: int, use_std: bool, offset
 
 
 @njit(cache=True, nogil=True)
-def patch_columns(
-    planes: Array,
-    patch: tuple[int, int],
-    stride: int,
-    y0: int,
-    y1: int,
-    x0: int,
-    x1: int,
-    mean: Array,
-    gain: Array,
-    strips: Array,
-    A: Array,
-) -> None:
-    """Write the contrast-normalised patches at rows y0..y1 and columns x0..x1 of the position grid into A.
+def shifted_strips(planes: Array, pw: int, stride: int, top: int, rows: int, x0: int, w: int, strips: Array) -> None:
+    """For each dx and channel the pixels of a tile, shifted by dx.
 
-    mean, gain : ((y1 - y0)(x1 - x0),) of these positions
-    strips     : scratch of pw · c · ((y1 - y0 - 1) stride + ph)(x1 - x0) floats. For each dx and channel it holds the tile's
-                 pixels shifted by dx; with stride 1 a row of A is then one contiguous piece of it, whatever dy.
+        strips[dx · c + k, r · w + x] = planes[k, top + r, (x0 + x) stride + dx]
+
+    With stride 1 the values of one patch pixel at consecutive positions are then one contiguous piece, whatever its dy.
+
+    strips : (pw · c, rows · w), filled in
     """
     c = planes.shape[0]
-    ph, pw = patch
-    w = x1 - x0
-    top, rows = y0 * stride, (y1 - y0 - 1) * stride + ph
-    size = rows * w
     for dx in range(pw):
         for k in range(c):
-            start = (dx * c + k) * size
             for r in range(rows):
                 for x in range(w):
-                    strips[start + r * w + x] = planes[k, top + r, (x0 + x) * stride + dx]
+                    strips[dx * c + k, r * w + x] = planes[k, top + r, (x0 + x) * stride + dx]
+
+
+@njit(cache=True, nogil=True)
+def patch_columns(strips: Array, ph: int, stride: int, w: int, n0: int, n1: int, mean: Array, gain: Array, A: Array) -> None:
+    """Write the contrast-normalised patches of positions n0..n1 of a tile, counted row by row, as columns of A.
+
+    strips : as above, of a tile w positions wide    mean, gain : of the tile's positions    A : (ph · pw · c, n1 - n0)
+    """
+    m, g = mean[n0:n1], gain[n0:n1]
     f = 0
     for dy in range(ph):
-        for s in range(pw * c):
+        for s in range(strips.shape[0]):
             column = A[f]
             if stride == 1:
-                strip = strips[s * size + dy * w : s * size + dy * w + len(column)]
-                for n in range(len(column)):
-                    column[n] = (strip[n] - mean[n]) * gain[n]
+                strip = strips[s, dy * w + n0 : dy * w + n1]
+                for n in range(n1 - n0):
+                    column[n] = (strip[n] - m[n]) * g[n]
             else:
-                for y in range(y1 - y0):
-                    start = s * size + (y * stride + dy) * w
-                    for x in range(w):
-                        n = y * w + x
-                        column[n] = (strips[start + x] - mean[n]) * gain[n]
+                for n in range(n1 - n0):
+                    y, x = (n0 + n) // w, (n0 + n) % w
+                    column[n] = (strips[s, (y * stride + dy) * w + x] - m[n]) * g[n]
             f += 1
 
 
@@ -150,10 +142,10 @@ def _pool_rows(Z: Array, n0: int, n1: int, sign: np.float32, theta: np.float32, 
 @njit(cache=True, nogil=True)
 def pool_tile(
     Z: Array,
-    y0: int,
-    y1: int,
-    x0: int,
-    x1: int,
+    n0: int,
+    n1: int,
+    corner: tuple[int, int],
+    w: int,
     y_edges: Array,
     x_edges: Array,
     sign: float,
@@ -163,23 +155,28 @@ def pool_tile(
     t: Array,
     atoms: Array,
 ) -> None:
-    """Threshold a tile of responses and pool it into the atoms, the rectangles that all cells are unions of.
+    """Threshold responses and pool them into the atoms, the rectangles that all cells are unions of.
 
-    Z : ((y1 - y0)(x1 - x0), q)    y_edges, x_edges : atom borders    atoms : (rows, columns, q), updated
-    Each atom's share of the tile is summed in t (q,) first: sums of sums lose fewer digits than one long one.
+    Z : (n1 - n0, q or more) responses at positions n0..n1 of a tile w wide with its upper left position at `corner`
+    y_edges, x_edges : atom borders    atoms : (rows, columns, q), updated
+    Each atom's share is summed in t (q,) first: sums of sums lose fewer digits than one long one.
     """
-    w = x1 - x0
+    y0, x0 = corner
+    first, end = y0 + n0 // w, y0 + (n1 - 1) // w + 1
     q = t.shape[0]
     s, th, fl = np.float32(sign), np.float32(theta), np.float32(floor)
     for i in range(len(y_edges) - 1):
-        ya, yb = max(y0, y_edges[i]), min(y1, y_edges[i + 1])
+        ya, yb = max(first, y_edges[i]), min(end, y_edges[i + 1])
+        if ya >= yb:
+            continue
         for j in range(len(x_edges) - 1):
-            xa, xb = max(x0, x_edges[j]), min(x1, x_edges[j + 1])
-            if ya >= yb or xa >= xb:
+            xa, xb = max(0, x_edges[j] - x0), min(w, x_edges[j + 1] - x0)
+            if xa >= xb:
                 continue
             t[:] = -np.inf if how == MAX else 0.0
             for y in range(ya, yb):
-                _pool_rows(Z, (y - y0) * w + xa - x0, (y - y0) * w + xb - x0, s, th, fl, how, t)
+                row = (y - y0) * w
+                _pool_rows(Z, max(row + xa, n0) - n0, min(row + xb, n1) - n0, s, th, fl, how, t)
             atom = atoms[i, j]
             for k in range(q):
                 if how == MAX:
@@ -241,12 +238,14 @@ def extract_block(
     y_edges: Array,
     x_edges: Array,
     tile: int,
+    rows: int,
     atoms: Array,
 ) -> None:
     """Images to pooled atoms: patches, contrast, one GEMM per tile, activation and pooling while the tile is in cache.
 
     planes : (n, c, H, W) float32            B : the tiles of the folded dictionary, (d + 1, widths[j]) each, end to end
-    atoms  : (n, rows, columns, K or 2K) float32, filled in    tile : most positions at once    encoder : see above
+    atoms  : (n, rows, columns, K or 2K) float32, filled in    encoder : see above
+    tile, rows : most positions whose pixels are laid out at once, and most in one product
     """
     n, c, H, W = planes.shape
     ph, pw = patch
@@ -254,40 +253,44 @@ def extract_block(
     d = ph * pw * c
     tw = min(w, tile)
     th = min(h, max(1, tile // tw))
+    rows = min(rows, th * tw)
     mean, gain = np.zeros((h, w), np.float32), np.ones((h, w), np.float32)
-    columns = np.empty((d + 1) * th * tw, np.float32)
     strips = np.empty(pw * c * ((th - 1) * stride + ph) * tw, np.float32)
-    responses = np.empty(th * tw * widths.max(), np.float32)
+    columns = np.empty((d + 1) * rows, np.float32)
+    responses = np.empty(rows * widths.max(), np.float32)
     t = np.empty(widths.max(), np.float32)
     atoms[:] = -np.inf if how == MAX else 0.0
     for i in range(n):
         if use_contrast:
             contrast(planes[i], ph, pw, stride, use_std, offset, mean, gain)
         for y0 in range(0, h, th):
-            y1 = min(h, y0 + th)
             for x0 in range(0, w, tw):
-                x1 = min(w, x0 + tw)
-                m = (y1 - y0) * (x1 - x0)
-                A = columns[: (d + 1) * m].reshape(d + 1, m)
-                mt, gt = mean[y0:y1, x0:x1].copy().reshape(-1), gain[y0:y1, x0:x1].copy().reshape(-1)
-                patch_columns(planes[i], patch, stride, y0, y1, x0, x1, mt, gt, strips, A)
-                A[d] = 1.0
-                k, start = 0, 0
-                for q in widths:
-                    Z = responses[: m * q].reshape(m, q)
-                    np.dot(A.T, B[start : start + (d + 1) * q].reshape(d + 1, q), Z)
-                    start += (d + 1) * q
-                    if encoder == TRIANGLE:
-                        triangle(Z, K)
-                    elif encoder == NEAREST:
-                        nearest_only(Z)
-                    q = min(q, K)
-                    into = atoms[i, :, :, k : k + q]
-                    pool_tile(Z, y0, y1, x0, x1, y_edges, x_edges, 1.0, theta, floor, how, t[:q], into)
-                    if two_sided:
-                        into = atoms[i, :, :, K + k : K + k + q]
-                        pool_tile(Z, y0, y1, x0, x1, y_edges, x_edges, -1.0, theta, floor, how, t[:q], into)
-                    k += q
+                y1, x1 = min(h, y0 + th), min(w, x0 + tw)
+                high, wide = (y1 - y0 - 1) * stride + ph, x1 - x0
+                S = strips[: pw * c * high * wide].reshape(pw * c, high * wide)
+                shifted_strips(planes[i], pw, stride, y0 * stride, high, x0, wide, S)
+                m, g = mean[y0:y1, x0:x1].copy().reshape(-1), gain[y0:y1, x0:x1].copy().reshape(-1)
+                for n0 in range(0, len(m), rows):
+                    n1 = min(len(m), n0 + rows)
+                    A = columns[: (d + 1) * (n1 - n0)].reshape(d + 1, n1 - n0)
+                    patch_columns(S, ph, stride, wide, n0, n1, m, g, A)
+                    A[d] = 1.0
+                    k, start = 0, 0
+                    for q in widths:
+                        Z = responses[: (n1 - n0) * q].reshape(n1 - n0, q)
+                        np.dot(A.T, B[start : start + (d + 1) * q].reshape(d + 1, q), Z)
+                        start += (d + 1) * q
+                        if encoder == TRIANGLE:
+                            triangle(Z, K)
+                        elif encoder == NEAREST:
+                            nearest_only(Z)
+                        to = min(k + q, K)
+                        tk, yx = t[: to - k], (y0, x0)
+                        pool_tile(Z, n0, n1, yx, wide, y_edges, x_edges, 1.0, theta, floor, how, tk, atoms[i, :, :, k:to])
+                        if two_sided:
+                            into = atoms[i, :, :, K + k : K + to]
+                            pool_tile(Z, n0, n1, yx, wide, y_edges, x_edges, -1.0, theta, floor, how, tk, into)
+                        k = to
 
 
 @njit(cache=True, nogil=True)
@@ -340,16 +343,18 @@ def assign_shard(X: Array, C: Array, half: Array, signed: bool, rows: int, codes
 
     X : (n, d)    C : (K, d)    half : (K,)    score : (n,) float32 and label : (n,) int32, filled in
     """
-    n, K = X.shape[0], C.shape[0]
-    buffer = np.empty(rows * codes, np.float32)
+    (n, d), K = X.shape, C.shape[0]
+    buffer, transposed = np.empty(rows * codes, np.float32), np.empty(d * rows, np.float32)
     for i in range(0, n, rows):
         i1 = min(n, i + rows)
+        XT = transposed[: d * (i1 - i)].reshape(d, i1 - i)
+        XT[:] = X[i:i1].T
         score[i:i1] = -np.inf
         label[i:i1] = 0
         for k in range(0, K, codes):
             k1 = min(K, k + codes)
             Z = buffer[: (k1 - k) * (i1 - i)].reshape(k1 - k, i1 - i)
-            np.dot(C[k:k1], X[i:i1].T, Z)
+            np.dot(C[k:k1], XT, Z)
             scan_codes(Z, k, half[k:k1], signed, score[i:i1], label[i:i1])
 
 

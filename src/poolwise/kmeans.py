@@ -23,7 +23,7 @@ import numpy as np
 
 from poolwise import kernels
 from poolwise.arrays import Array
-from poolwise.engine import Threads, spans
+from poolwise.engine import Threads, product_tile, spans
 
 Method = Literal["kmeans", "centroids", "spherical", "omp1", "patches", "gaussian"]
 Init = Literal["patches", "noise"]
@@ -32,7 +32,6 @@ METHODS = ("kmeans", "centroids", "spherical", "omp1", "patches", "gaussian")
 
 _SHARDS = 32
 _LEAST_SHARD = 1024
-_TILE_ROWS, _TILE_CODES = 256, 448
 _NOISE = 0.1
 _SAME = 1e-6  # codes whose cosine is above 1 - _SAME are one code
 
@@ -117,10 +116,12 @@ def one_round(X: Array, C: Array, engine: Threads, method: Method = "kmeans") ->
     signed, lloyd = method == "omp1", method in ("kmeans", "centroids")
     half = (norm2 / 2 if lloyd else np.zeros(K)).astype(np.float32)
 
+    codes, lanes = product_tile(d)
+
     def shard(rows: slice) -> tuple[Array, Array, float]:
         part = X[rows]
         score, label = np.empty(len(part), np.float32), np.empty(len(part), np.int32)
-        kernels.assign_shard(part, C32, half, signed, _TILE_ROWS, _TILE_CODES, score, label)
+        kernels.assign_shard(part, C32, half, signed, lanes, codes, score, label)
         sums, counts = np.zeros((K, d)), np.zeros(K, np.int64)
         kernels.sum_by_label(part, label, C32, signed, sums, counts)
         square = float(np.einsum("ij,ij->", part, part, dtype=np.float64))

@@ -215,7 +215,7 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
 
     def _fit(self, X: Any, *, keep: bool) -> Array:
         """Learn everything; the features of X if `keep`, else an empty array. A fit that fails leaves the model as it was."""
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             self._check_parameters()
             images = check_images(self, X, reset=True)
@@ -232,8 +232,8 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
                 features = self._learn_scale(images, engine, stages, keep)
             self.timings_ = stages.seconds
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
         return features
 

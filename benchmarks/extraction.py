@@ -1,0 +1,149 @@
+"""Extraction of pooled features: as a share of the machine's sgemm rate, and against the same computation in other engines."""
+
+import statistics
+from collections.abc import Callable
+
+import numpy as np
+
+from poolwise.encoding import fold_dictionary
+from poolwise.engine import Threads
+from poolwise.estimators import PooledFeatures
+from poolwise.extraction import Extractor
+from poolwise.whitening import Whitening
+
+from machine import THREADS, load_images, median_ratio, sgemm, take_turns
+
+PATCH, GRID, ALPHA, OFFSET = 6, 2, 0.25, 10.0
+BATCH = 100
+TURNS = 9
+
+
+def run(K: int) -> dict[str, object]:
+    """K codes, 6×6 patches, threshold, 2×2 average pooling; only the dictionary is from a short fit."""
+    n = 2000 if K <= 400 else 500
+    source, images = load_images(n)
+    model = PooledFeatures(K, n_patches=max(20_000, 4 * K), max_iter=2, scale=None, random_state=0).fit(images[:200])
+    white = Whitening(model.whitening_mean_, model.whitening_matrix_)
+    folded = fold_dictionary(model.codes_, white, "threshold", ALPHA, False)
+    extractor = Extractor((PATCH, PATCH), 1, "std", OFFSET, folded, "average", ((GRID, GRID),))
+    out = np.empty((n, extractor.n_features), np.float32)
+
+    def ours() -> None:
+        with Threads(THREADS) as engine:
+            extractor.extract_into(images, engine, out.__setitem__)
+
+    limit, limit_flops = sgemm()
+    candidates: dict[str, Callable[[], None]] = {"sgemm": limit, "ours": ours}
+    planes = np.ascontiguousarray(images.transpose(0, 3, 1, 2), np.float32)  # peers get their own layout for free
+    F, b = white.fold(model.codes_)
+    F -= F.mean(axis=1, keepdims=True)  # zero-sum filters need no patch mean
+    weights = F.reshape(K, PATCH, PATCH, 3).transpose(0, 3, 1, 2).astype(np.float32)
+    bias = (b - ALPHA).astype(np.float32)
+    skipped, results = {}, {}
+    for name, make in (("torch", torch_peer), ("onnxruntime", onnxruntime_peer)):
+        try:
+            forward = make(weights, bias)
+        except ImportError as error:
+            skipped[name] = f"not installed: {error.name}"
+            continue
+        results[name] = np.empty_like(out)
+
+        def peer(forward: Callable[[np.ndarray], np.ndarray] = forward, into: np.ndarray = results[name]) -> None:
+            for i in range(0, n, BATCH):
+                into[i : i + BATCH] = forward(planes[i : i + BATCH])
+
+        candidates[name] = peer
+    seconds = take_turns(candidates, TURNS)
+    for name, X in results.items():
+        assert np.abs(X - out).max() < 1e-2, f"{name} computes something else"
+    flops = 2.0 * 27 * 27 * 108 * K * n
+    share = median_ratio(seconds["sgemm"], seconds["ours"]) * flops / limit_flops
+    return {
+        "name": f"extract-{K}",
+        "ours": round(flops / statistics.median(seconds["ours"]) / 1e9, 1),
+        "peer": round(limit_flops / statistics.median(seconds["sgemm"]) / 1e9, 1),
+        "ratio": round(share, 3),
+        "unit": "GFLOP/s; the peer is sgemm 3000^3, the ratio the share of it",
+        "images_per_second": round(n / statistics.median(seconds["ours"])),
+        "times_faster_than": {name: median_ratio(seconds[name], seconds["ours"]) for name in results},
+        "skipped": skipped,
+        "threads": THREADS,
+        "images": source,
+    }
+
+
+def torch_peer(weights: np.ndarray, bias: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    import torch
+    from torch.nn import functional
+
+    torch.set_num_threads(THREADS)
+    W, b = torch.from_numpy(weights), torch.from_numpy(bias)[:, None, None]
+
+    def forward(x: np.ndarray) -> np.ndarray:
+        with torch.inference_mode():
+            t = torch.from_numpy(x)
+            mean = functional.avg_pool2d(t.mean(1, keepdim=True), PATCH, 1)
+            square = functional.avg_pool2d((t * t).mean(1, keepdim=True), PATCH, 1)
+            gain = 1 / ((square - mean * mean).clamp_min(0).sqrt() + OFFSET)
+            f = functional.conv2d(t, W).mul_(gain).add_(b).relu_()
+            cells = [f[:, :, ys, xs].mean((2, 3)) for ys in HALVES for xs in HALVES]
+            return torch.cat(cells, 1).numpy()
+
+    return forward
+
+
+HALVES = (slice(0, 14), slice(14, 27))
+
+
+def onnxruntime_peer(weights: np.ndarray, bias: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    import onnx
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+
+    window = {"kernel_shape": [PATCH, PATCH], "strides": [1, 1]}
+    constants = {
+        "W": weights,
+        "b": bias[None, :, None, None],
+        "offset": np.float32(OFFSET),
+        "zero": np.float32(0),
+        "channel": np.array([1]),
+        "axes": np.array([2, 3]),
+    }
+    nodes = [
+        helper.make_node("ReduceMean", ["x", "channel"], ["grey"], keepdims=1),
+        helper.make_node("AveragePool", ["grey"], ["mean"], **window),
+        helper.make_node("Mul", ["x", "x"], ["xx"]),
+        helper.make_node("ReduceMean", ["xx", "channel"], ["grey2"], keepdims=1),
+        helper.make_node("AveragePool", ["grey2"], ["square"], **window),
+        helper.make_node("Mul", ["mean", "mean"], ["mean2"]),
+        helper.make_node("Sub", ["square", "mean2"], ["raw"]),
+        helper.make_node("Max", ["raw", "zero"], ["variance"]),
+        helper.make_node("Sqrt", ["variance"], ["std"]),
+        helper.make_node("Add", ["std", "offset"], ["contrast"]),
+        helper.make_node("Conv", ["x", "W"], ["z"], **window),
+        helper.make_node("Div", ["z", "contrast"], ["zc"]),
+        helper.make_node("Add", ["zc", "b"], ["zb"]),
+        helper.make_node("Relu", ["zb"], ["f"]),
+    ]
+    cells = []
+    for i, ys in enumerate(HALVES):
+        for j, xs in enumerate(HALVES):
+            name = f"cell{i}{j}"
+            constants[f"{name}_from"], constants[f"{name}_to"] = np.array([ys.start, xs.start]), np.array([ys.stop, xs.stop])
+            nodes.append(helper.make_node("Slice", ["f", f"{name}_from", f"{name}_to", "axes"], [f"{name}_f"]))
+            nodes.append(helper.make_node("ReduceMean", [f"{name}_f", "axes"], [name], keepdims=0))
+            cells.append(name)
+    nodes.append(helper.make_node("Concat", cells, ["features"], axis=1))
+    graph = helper.make_graph(
+        nodes,
+        "pooled",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 32, 32])],
+        [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", None])],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    onnx.checker.check_model(model)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return lambda x: session.run(None, {"x": x})[0]

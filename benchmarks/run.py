@@ -1,0 +1,35 @@
+"""Benchmarks: python benchmarks/run.py [NAME ...]; one JSON line each. Measure on an idle machine, nothing else beside.
+
+Each stands beside a peer and the machine's limit in the same run, because seconds mean nothing on another machine.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+
+import clustering
+import extraction
+import memory
+
+BENCHMARKS: dict[str, Callable[[], dict[str, object]]] = {
+    "extract-200": partial(extraction.run, 200),
+    "extract-1600": partial(extraction.run, 1600),
+    "kmeans-round": clustering.run,
+    "memory-transform": partial(memory.run, "transform"),
+    "memory-fit": partial(memory.run, "fit"),
+}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        print(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    for name in names or BENCHMARKS:
+        print(json.dumps(BENCHMARKS[name]()), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -46,6 +46,7 @@ def take_turns(candidates: dict[str, Callable[[], None]], turns: int) -> dict[st
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
     for turn in range(turns + 1):
         for name, run in candidates.items():
+            time.sleep(0.1)  # threads of the one before may still spin for work
             start = time.perf_counter()
             run()
             if turn:

@@ -49,6 +49,6 @@ def test_folded_tiles_hold_every_code_once(rng, K, two_sided):
     ends = np.cumsum(folded.widths) * 5
     tiles = [folded.B[end - 5 * q : end].reshape(5, q) for end, q in zip(ends, folded.widths, strict=True)]
     p = rng.normal(size=4)
-    Z = np.concatenate([np.append(p, 1) @ tile for tile in tiles]) - folded.theta
+    Z = np.concatenate([np.append(p - folded.centre, 1) @ tile for tile in tiles]) - folded.theta
     np.testing.assert_allclose(Z, D @ white.W @ (p - white.m) - 0.25, atol=1e-4)
     assert folded.widths.sum() == K

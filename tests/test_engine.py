@@ -28,12 +28,14 @@ def test_blas_has_one_thread_inside_and_its_own_number_after():
 
 def test_overlapping_users_on_two_threads_leave_blas_as_it_was():
     before = blas_threads()
-    first_in, second_in = threading.Event(), threading.Event()
+    first_in, second_in, first_out, end = (threading.Event() for _ in range(4))
 
     def first():
         with Threads(1):
             first_in.set()
             second_in.wait(10)
+        first_out.set()
+        end.wait(10)  # stays alive: threadpoolctl obeys the living thread that set a limit first
 
     worker = threading.Thread(target=first)
     worker.start()
@@ -41,9 +43,11 @@ def test_overlapping_users_on_two_threads_leave_blas_as_it_was():
     with Threads(1):
         assert blas_threads() == {1}
         second_in.set()
-        worker.join()
+        first_out.wait(10)
         assert blas_threads() == {1}
     assert blas_threads() == before
+    end.set()
+    worker.join()
 
 
 def test_an_error_in_a_shard_reaches_the_caller_and_frees_blas():
@@ -58,14 +62,28 @@ def test_none_means_as_many_as_blas_may_use():
         assert thread_count(None) == 1
 
 
-def test_zero_threads_are_refused():
-    with pytest.raises(ValueError, match="n_jobs=0"):
-        thread_count(0)
+def test_none_means_the_same_while_another_user_holds_blas():
+    free = thread_count(None)
+    with Threads(1):
+        assert thread_count(None) == free
+
+
+@pytest.mark.parametrize("n_jobs", [0, 2.5, True, "2"])
+def test_senseless_numbers_of_threads_are_refused(n_jobs):
+    with pytest.raises(ValueError, match=r"n_jobs=.* has no meaning"):
+        thread_count(n_jobs)
 
 
 def test_map_needs_the_context():
     with pytest.raises(RuntimeError, match="with Threads"):
         next(Threads(1).map(str, [1]))
+
+
+def test_each_reaches_every_row():
+    seen = []
+    with Threads(2) as engine:
+        engine.each(lambda rows: seen.extend(range(100)[rows]), 100, size=7)
+    assert sorted(seen) == list(range(100))
 
 
 def test_spans_cover_everything_once():

@@ -80,17 +80,37 @@ def test_any_shape_patch_stride_and_contrast(rng, shape, patch, stride, grid, co
 
 
 @pytest.mark.parametrize("K", [64, 65, 320, 700])
-def test_more_codes_than_one_tile_holds(rng, photos, K):
-    extractor, D, white = make(rng, 108, K)
-    np.testing.assert_allclose(
-        extractor.extract(photos[:1])[0], naive(photos[0], extractor, D, white, "threshold", False, 2), atol=1e-4
-    )
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_more_codes_than_one_tile_holds(rng, photos, K, two_sided):
+    extractor, D, white = make(rng, 108, K, two_sided=two_sided)
+    expected = naive(photos[0], extractor, D, white, "threshold", two_sided, 2)
+    np.testing.assert_allclose(extractor.extract(photos[:1])[0], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("pool", ["max", "average"])
+def test_triangle_where_codes_are_patches_themselves(rng, photos, pool):
+    extractor, _, white = make(rng, 108, 20, encoder="triangle", pool=pool)
+    P = view_patches(photos[0].astype(np.float64), (6, 6))[::6, ::6].reshape(-1, 108)
+    D = white(normalize_contrast(P, "std", 10.0))[:20].astype(np.float32)
+    extractor = replace(extractor, dictionary=fold_dictionary(D, white, "triangle", 0.25, False))
+    expected = naive(photos[0], extractor, D, white, "triangle", False, 2)
+    np.testing.assert_allclose(extractor.extract(photos[:1])[0], expected, atol=1e-4)
+
+
+def test_bright_images_without_contrast_normalisation_keep_their_digits(rng, photos):
+    images = 60_000 + photos[:1].astype(np.float64) / 50
+    extractor, D, white = make(rng, 108, 10, contrast=None)
+    white = Whitening(white.m + 60_000, white.W)
+    extractor = replace(extractor, dictionary=fold_dictionary(D, white, "threshold", 0.25, False))
+    expected = naive(images[0].astype(np.float32), extractor, D, white, "threshold", False, 2)
+    np.testing.assert_allclose(extractor.extract(images)[0], expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("tile", [1, 10, 40, 200])
 @pytest.mark.parametrize("pool", ["average", "max", "rms"])
-def test_tiles_of_positions_do_not_show(rng, photos, monkeypatch, tile, pool):
-    extractor, _, _ = make(rng, 108, 9, pool=pool, grid=[2, 3])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_tiles_of_positions_do_not_show(rng, photos, monkeypatch, tile, pool, stride):
+    extractor, _, _ = make(rng, 108, 9, pool=pool, grid=[2, 3], stride=stride)
     whole = extractor.extract(photos[:2])
     monkeypatch.setattr(extraction, "_TILE_POSITIONS", tile)
     np.testing.assert_allclose(extractor.extract(photos[:2]), whole, atol=1e-5)
@@ -125,6 +145,13 @@ def test_blocks_and_threads_do_not_change_a_bit(rng, photos, monkeypatch):
         assert out.tobytes() == expected.tobytes()
         assert done[-1] == len(photos)
         assert done == sorted(done)
+
+
+def test_blocks_hold_about_a_megabyte_of_pixels_and_features_together(rng):
+    for K, shape in [(9, (32, 32, 3)), (2000, (32, 32, 3)), (9, (512, 512, 13))]:
+        extractor, _, _ = make(rng, 36 * shape[2], K)
+        n = extractor.block_size(shape)
+        assert n == 1 or 4 * n * (np.prod(shape) + 2 * extractor.n_features) <= 1 << 20
 
 
 def test_uint8_float32_and_float64_give_the_same(rng, photos):

@@ -124,12 +124,58 @@ def test_patches_without_any_contrast_are_a_clear_error(method):
         learn(np.zeros((100, 6), np.float32), 1, method=method)
 
 
-def test_omp1_treats_a_code_and_its_negative_as_one(rng):
-    direction = rng.normal(size=(1, 8))
-    X = (np.vstack([np.tile(direction, (50, 1)), np.tile(-direction, (50, 1)), rng.normal(size=(100, 8))])).astype(np.float32)
-    codes = learn(X, 20, method="omp1", max_iter=20).codes
-    cosine = np.abs(codes @ codes.T) - np.eye(20)
-    assert cosine.max() < 1 - 1e-7
+@pytest.mark.parametrize("seed", range(20))
+def test_omp1_treats_a_code_and_its_negative_as_one(rng, seed):
+    p, q = rng.normal(size=(2, 8))
+    X = np.vstack([np.tile(p, (50, 1)), np.tile(-p, (50, 1)), q]).astype(np.float32)
+    codes = learn(X, 2, seed=seed, method="omp1", max_iter=1).codes
+    assert abs(codes[0] @ codes[1]) < 1 - 1e-6
+
+
+@pytest.mark.parametrize("method", ["kmeans", "centroids", "spherical", "omp1"])
+def test_an_empty_cluster_takes_a_random_patch(rng, method):
+    # Far from the origin one of the noise centres wins every patch and the others stay empty.
+    X = (np.array([50.0, 0, 0, 0]) + rng.normal(size=(1000, 4))).astype(np.float32)
+    codes = learn(X, 5, method=method, init="noise", max_iter=1).codes
+    if method == "centroids":
+        near = np.linalg.norm(codes[:, None] - X[None], axis=2).min(axis=1) < 1e-5
+        assert near.sum() >= 3
+        assert np.linalg.norm(codes, axis=1).min() > 40
+    else:
+        assert np.abs(codes[:, 0]).min() > 0.98
+
+
+def test_noise_starts_a_tenth_of_a_standard_normal_from_the_origin(X):
+    start = learn(X, 5, init="noise", max_iter=1).objective[0]
+    C = 0.1 * np.random.default_rng(0).standard_normal((5, 10))  # a draw of the same size
+    expected = ((X[:, None] - C) ** 2).sum(axis=2).min(axis=1).sum()
+    assert start == pytest.approx(expected, rel=0.03)
+    assert learn(X, 5, init="patches", max_iter=1).objective[0] < 0.9 * start
+
+
+def test_gaussian_codes_point_everywhere_alike():
+    codes = learn(np.eye(30, dtype=np.float32), 2000, method="gaussian").codes
+    assert np.abs(codes.mean(axis=0)).max() < 0.02
+    flatness = (codes**4).mean() / (codes**2).mean() ** 2
+    assert flatness == pytest.approx(3 * 30 / 32, rel=0.03)  # of directions in 30 dimensions
+
+
+def test_one_code_of_centred_patches_is_a_patch_and_not_rounding(rng):
+    X = rng.normal(size=(1000, 6)).astype(np.float32)
+    X -= X.mean(axis=0)
+    X = np.vstack([X, -X])  # the mean is zero but for rounding
+    code = learn(X, 1).codes[0]
+    cosines = X @ code / np.linalg.norm(X, axis=1)
+    assert cosines.max() == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("offset", [0, 1000, 3000])
+def test_centroids_of_data_far_from_the_origin_are_kept(rng, offset):
+    X = (offset + rng.normal(size=(2000, 8))).astype(np.float32)
+    learned = learn(X, 40, method="centroids", max_iter=30)
+    distances = np.linalg.norm(X[:, None].astype(np.float64) - learned.codes, axis=2)
+    assert (distances.min(axis=1) ** 2).sum() == pytest.approx(learned.objective[-1], rel=0.01)
+    assert learned.objective[-1] < 0.6 * X.var(axis=0).sum() * len(X)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -56,7 +56,8 @@ def test_contrast_of_jia2012_and_coates2011_differ_as_published(rng):
 
 @pytest.mark.parametrize("kind", ["std", "variance"])
 def test_constant_patches_become_zero_even_without_an_offset(kind):
-    np.testing.assert_array_equal(normalize_contrast(np.full((3, 12), 7.0), kind, 0.0), np.zeros((3, 12)))
+    for value in (7.0, 0.3, 1e7):
+        np.testing.assert_array_equal(normalize_contrast(np.full((3, 108), value), kind, 0.0), np.zeros((3, 108)))
 
 
 def test_an_image_smaller_than_the_patch_is_named():

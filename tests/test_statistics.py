@@ -42,6 +42,10 @@ def test_float32_blocks_far_from_zero_keep_their_digits(rng):
     np.testing.assert_allclose(moments.covariance(), np.cov(X.astype(np.float64).T, ddof=0), rtol=1e-3, atol=1e-6)
 
 
+def test_whole_numbers_are_not_truncated():
+    assert Moments.of(np.array([[1], [2], [4]], np.uint8)).variance() == pytest.approx(14 / 9, rel=1e-6)
+
+
 def test_scale_has_the_offset_under_the_root_and_is_never_zero():
     moments = Moments.of(np.array([[1.0, 5.0], [3.0, 5.0]]), diagonal=True)
     np.testing.assert_allclose(moments.scale(0.01), [np.sqrt(1.01), 0.1])

@@ -45,17 +45,19 @@ def encode(P: Array, D: Array, encoder: Encoder, alpha: float = 0.25, two_sided:
 
 @dataclass(frozen=True)
 class FoldedDictionary:
-    """Contrast-normalised patches to responses in one product: Z = [p, 1] B, whitening and threshold folded into B.
+    """Contrast-normalised patches to responses in one product: Z = [p - centre, 1] B, whitening and threshold folded into B.
 
+    D      : (K, d) float32 codes      centre : (d,) float32, the whitening's mean
     B      : tiles of columns, (d + 1, widths[j]) float32 each, end to end; a tile of responses fits in cache
-    K      : codes                     kind  : which loop of `kernels` turns responses into activations
+    kind   : which loop of `kernels` turns responses into activations
     theta  : what the loop must still subtract    rows : most positions in one product
     outputs : activations per position, K or 2K
     """
 
+    D: Array
+    centre: Array
     B: Array
     widths: Array
-    K: int
     kind: int
     two_sided: bool
     theta: float
@@ -63,7 +65,7 @@ class FoldedDictionary:
 
     @property
     def outputs(self) -> int:
-        return 2 * self.K if self.two_sided else self.K
+        return len(self.D) * (2 if self.two_sided else 1)
 
 
 def fold_dictionary(D: Array, whitening: Whitening, encoder: Encoder, alpha: float, two_sided: bool) -> FoldedDictionary:
@@ -73,7 +75,9 @@ def fold_dictionary(D: Array, whitening: Whitening, encoder: Encoder, alpha: flo
     of the whitened patch, which triangle needs, comes from d more columns: the whitening itself.
     """
     K, d = D.shape
+    centre = whitening.m.astype(np.float32)
     F, b = whitening.fold(D)
+    b = b + F @ centre  # what is left of -F m once patches are given less the centre, which keeps the digits of bright ones
     rows, columns = product_tile(d + 1)
     if encoder == "threshold":
         kind, theta = kernels.THRESHOLD, alpha if two_sided else 0.0
@@ -84,8 +88,9 @@ def fold_dictionary(D: Array, whitening: Whitening, encoder: Encoder, alpha: flo
         kind = kernels.NEAREST
         if encoder == "triangle":
             kind = kernels.TRIANGLE
-            F, b = np.vstack([F, whitening.W]), np.concatenate([b, -whitening.W @ whitening.m])
+            F, b = np.vstack([F, whitening.W]), np.concatenate([b, whitening.W @ (centre - whitening.m)])
     B = np.vstack([F.T, b]).astype(np.float32)
     tiles = [np.ascontiguousarray(B[:, part]) for part in spans(B.shape[1], columns)]
     flat = np.concatenate([tile.ravel() for tile in tiles])
-    return FoldedDictionary(flat, np.array([tile.shape[1] for tile in tiles]), K, kind, two_sided, theta, rows)
+    widths = np.array([tile.shape[1] for tile in tiles])
+    return FoldedDictionary(np.ascontiguousarray(D, np.float32), centre, flat, widths, kind, two_sided, theta, rows)

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
+from numbers import Integral
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -23,21 +24,29 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+def _blas_threads() -> int:
+    return max((lib["num_threads"] for lib in ThreadpoolController().info() if lib["user_api"] == "blas"), default=cpu_count())
+
+
 class _OneThreadBlas:
-    """Holds every BLAS to one thread while anybody needs it; the last to leave restores what was there.
+    """Holds BLAS to one thread while anybody needs it; the last to leave restores what was there.
 
     `threadpool_limits` alone saves 1 as the original number when two user threads overlap, and BLAS stays slow for good.
+    Where another thread of the user's is inside `threadpool_limits`, threadpoolctl obeys that one and not us: slower, same
+    results.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
+        self._threads = 0
         self._limit: Any = None
         self._owner: threading.Thread | None = None
 
     def acquire(self) -> None:
         with self._lock:
             if self._users == 0:
+                self._threads = _blas_threads()
                 self._owner = threading.current_thread()
                 self._limit = ThreadpoolController().limit(limits=1, user_api="blas")
                 self._limit.__enter__()
@@ -52,6 +61,11 @@ class _OneThreadBlas:
                 self._limit.__exit__(None, None, None)
                 self._limit = self._owner = None
 
+    def threads(self) -> int:
+        """How many threads BLAS may use where nobody holds it."""
+        with self._lock:
+            return self._threads if self._users else _blas_threads()
+
 
 _one_thread_blas = _OneThreadBlas()
 
@@ -65,11 +79,15 @@ def thread_count(n_jobs: int | None) -> int:
     3
     """
     if n_jobs is None:
-        blas = [lib["num_threads"] for lib in ThreadpoolController().select(user_api="blas").info()]
-        return max(1, min(cpu_count(), max(blas, default=1)))
-    if n_jobs == 0:
-        raise ValueError("n_jobs=0 has no meaning; give a number of threads, -1 for every core, or None")
+        return max(1, min(cpu_count(), _one_thread_blas.threads()))
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ValueError(f"n_jobs={n_jobs!r} has no meaning; give a number of threads, -1 for every core, or None")
     return n_jobs if n_jobs > 0 else max(1, cpu_count() + 1 + n_jobs)
+
+
+def _limit_this_thread() -> None:
+    """BLAS libraries on OpenMP have a limit per thread, which new threads do not inherit; elsewhere this does nothing."""
+    ThreadpoolController().limit(limits=1, user_api="blas")
 
 
 class Threads:
@@ -93,7 +111,7 @@ class Threads:
 
     def __enter__(self) -> Self:
         _one_thread_blas.acquire()
-        self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="poolwise")
+        self._pool = ThreadPoolExecutor(self.n_threads, "poolwise", initializer=_limit_this_thread)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -115,6 +133,11 @@ class Threads:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+    def each(self, function: Callable[[slice], None], n: int, size: int = 16384) -> None:
+        """Call function(rows) for consecutive slices of range(n), for what it does."""
+        for _ in self.map(function, spans(n, size)):
+            pass
 
 
 def spans(n: int, size: int) -> list[slice]:

@@ -57,9 +57,9 @@ class Extractor:
         return self.n_cells * self.dictionary.outputs
 
     def block_size(self, image_shape: tuple[int, int, int]) -> int:
-        """Images per block: about a megabyte of pixels, a function of the image's shape alone."""
+        """Images per block: about a megabyte of pixels and features, whatever the number of images and threads."""
         H, W, c = image_shape
-        return max(1, _BLOCK_BYTES // (4 * H * W * c))
+        return max(1, _BLOCK_BYTES // (4 * (H * W * c + 2 * self.n_features)))
 
     def extract(self, images: Array) -> Array:
         """Pooled activations of one block on the calling thread, (n, H, W, c) to (n, n_features) float32."""
@@ -74,13 +74,13 @@ class Extractor:
             self.contrast is not None,
             self.contrast == "std",
             float(self.contrast_offset),
+            D.centre,
             D.B,
             D.widths,
-            D.K,
+            D.D,
             D.kind,
             D.two_sided,
             float(D.theta),
-            0.0,
             _HOW[self.pool],
             cells.y_edges,
             cells.x_edges,

@@ -15,7 +15,7 @@ A round is a map over a number of shards that depends on N alone, and a reductio
 the same bits for any number of threads.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -33,6 +33,7 @@ METHODS = ("kmeans", "centroids", "spherical", "omp1", "patches", "gaussian")
 _SHARDS = 32
 _LEAST_SHARD = 1024
 _NOISE = 0.1
+_FAR = 10.0
 _SAME = 1e-6  # codes whose cosine is above 1 - _SAME are one code
 
 
@@ -82,25 +83,33 @@ def learn_dictionary(
     lloyd = method in ("kmeans", "centroids")
     if not lloyd and not X.any():
         raise _too_few(0, K)
-    C = start if lloyd else _unit(start)
-    stop = tol * float(np.mean(X.var(axis=0, dtype=np.float64)))
+    mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
+    stop = tol * float(variance.mean())
+    least = _SAME * float(np.sqrt((mean**2 + variance).sum()))
+    # Lloyd's rounds do not depend on the origin, but p·d - |d|²/2 loses its digits far from it: move there and back.
+    far = lloyd and (mean**2).sum() > _FAR * variance.sum()
+    origin = mean.astype(np.float32) if far else np.zeros_like(mean, np.float32)
+    Y = X - origin if far else X
+    C = start - origin if lloyd else _unit(start)
     objective: list[float] = []
     converged = False
     for _ in range(max_iter):
-        sums, counts, value = one_round(X, C, engine, method)
+        sums, counts, value = one_round(Y, C, engine, method)
         objective.append(value)
         if progress is not None:
             progress(len(objective), value)
         new = sums / np.maximum(counts, 1)[:, None] if lloyd else _unit(sums)
-        empty = np.flatnonzero(_dead(sums, counts, lloyd))
-        new[empty] = X[rng.integers(len(X), size=len(empty))] if lloyd else _unit(_random_rows(X, len(empty), rng))
+        empty = np.flatnonzero(counts == 0 if lloyd else np.linalg.norm(sums, axis=1) <= least * counts)
+        new[empty] = Y[rng.integers(len(Y), size=len(empty))] if lloyd else _unit(_random_rows(Y, len(empty), rng))
         movement = float(((new - C) ** 2).sum())
         C = new
-        if movement <= stop and len(empty) == 0:
+        if movement <= stop:
             converged = True
             break
-    codes = C if method == "centroids" else _unit(C)
-    codes = _different(codes, X, rng, two_sided=method == "omp1", direction=method != "centroids")
+    if method == "centroids":
+        codes = _different(C + origin, X, rng, spread=float(variance.sum()))
+    else:
+        codes = _different(_unit(C + origin, least), X, rng, two_sided=method == "omp1")
     return Dictionary(codes, objective, len(objective), converged)
 
 
@@ -140,15 +149,10 @@ def one_round(X: Array, C: Array, engine: Threads, method: Method = "kmeans") ->
     return sums, counts, value
 
 
-def _unit(C: Array) -> Array:
-    """Rows divided by their norms; zero rows stay zero."""
+def _unit(C: Array, least: float = 0.0) -> Array:
+    """Rows divided by their norms; rows no longer than `least`, whose direction is rounding, become zero."""
     norm = np.linalg.norm(np.asarray(C, np.float64), axis=1, keepdims=True)
-    return C / np.where(norm > 0, norm, 1)
-
-
-def _dead(sums: Array, counts: Array, lloyd: bool) -> Array:
-    """Clusters that cannot give a code: nobody in them, or (for unit codes) members that cancel out."""
-    return counts == 0 if lloyd else (counts == 0) | ~(np.linalg.norm(sums, axis=1) > 0)
+    return np.where(norm > least, C, 0) / np.where(norm > least, norm, 1)
 
 
 def _random_rows(X: Array, n: int, rng: np.random.Generator) -> Array:
@@ -170,44 +174,35 @@ def _distinct_patches(X: Array, K: int, rng: np.random.Generator) -> Array:
 
 def _too_few(found: int, K: int) -> ValueError:
     return ValueError(
-        f"{K} codes were asked for, but there are only {found} different patches to learn them from. Give more or more "
-        f"varied images, a larger n_patches, or fewer codes."
+        f"{K} codes were asked for, but there are only {found} different patches to learn them from (patches that differ in "
+        f"length alone count once, except for centroids). Give more or more varied images, a larger n_patches, or fewer codes."
     )
 
 
-def _different(C: Array, X: Array, rng: np.random.Generator, *, two_sided: bool = False, direction: bool = True) -> Array:
+def _different(C: Array, X: Array, rng: np.random.Generator, *, two_sided: bool = False, spread: float | None = None) -> Array:
     """C as float32 with every code that repeats an earlier one, or is zero, replaced by a random patch that does not.
 
-    `direction`: codes are compared (and patches taken) at unit norm; `two_sided`: d and -d are one code.
+    Codes are directions, d and -d the same one if `two_sided`; or, with `spread`, points in data of that total variance.
     """
     C = np.ascontiguousarray(C, np.float32)
-    spare = _spare_patches(X, rng)
-    for k in _repeats(C, two_sided, direction):
+
+    def same(row: Array, others: Array) -> Array:
+        if spread is not None:
+            return ((others - row) ** 2).sum(axis=1) <= _SAME * spread
+        cosine = others @ row
+        return (np.abs(cosine) if two_sided else cosine) > 1 - _SAME
+
+    def repeats() -> list[int]:
+        return [k for k in range(len(C)) if (spread is None and not C[k].any()) or same(C[k], C[:k]).any()]
+
+    spare = iter(rng.permutation(len(X)))
+    for k in repeats():
         others = np.delete(C, k, axis=0)
-        for row in spare:
-            code = _unit(row[None])[0] if direction else row
-            if (code.any() or not direction) and not _near(code, others, two_sided, direction).any():
+        for i in spare:
+            code = X[i] if spread is not None else _unit(X[i : i + 1])[0]
+            if (spread is not None or code.any()) and not same(code, others).any():
                 C[k] = code
                 break
         else:
-            raise _too_few(len(C) - len(_repeats(C, two_sided, direction)), len(C))
+            raise _too_few(len(C) - len(repeats()), len(C))
     return C
-
-
-def _spare_patches(X: Array, rng: np.random.Generator) -> Iterator[Array]:
-    for i in rng.permutation(len(X)):
-        yield X[i]
-
-
-def _near(row: Array, C: Array, two_sided: bool, direction: bool) -> Array:
-    """Which rows of C are the same code as `row`."""
-    if not direction:
-        square = ((C - row) ** 2).sum(axis=1)
-        return square <= 2 * _SAME * np.maximum((C**2).sum(axis=1), (row**2).sum())
-    cosine = C @ row
-    return (np.abs(cosine) if two_sided else cosine) > 1 - _SAME
-
-
-def _repeats(C: Array, two_sided: bool, direction: bool) -> list[int]:
-    """The codes that are zero or repeat an earlier one."""
-    return [k for k in range(len(C)) if (direction and not C[k].any()) or _near(C[k], C[:k], two_sided, direction).any()]

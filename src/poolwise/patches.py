@@ -12,6 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from poolwise.arrays import Array
+from poolwise.kernels import CONSTANT
 
 Contrast = Literal["std", "variance"] | None
 
@@ -75,12 +76,14 @@ def normalize_contrast(patches: Array, contrast: Contrast, offset: float) -> Arr
     if contrast is None:
         return patches
     dtype = np.result_type(patches, np.float32)
-    centred = patches - patches.mean(axis=1, keepdims=True, dtype=np.float64)
+    mean = patches.mean(axis=1, keepdims=True, dtype=np.float64)
+    centred = patches - mean
     square = (centred**2).sum(axis=1, keepdims=True)
     n = patches.shape[1]
     if contrast == "std":
         scale = np.sqrt(square / n) + offset
     else:
         scale = np.sqrt(square / max(n - 1, 1) + offset)
-    normalized: Array = (centred / np.where(scale > 0, scale, 1)).astype(dtype)
+    constant = scale <= CONSTANT * np.abs(mean)
+    normalized: Array = np.where(constant, 0, centred / np.where(constant, 1, scale)).astype(dtype)
     return normalized

@@ -28,7 +28,7 @@ def as_grids(grid: Grid) -> tuple[tuple[int, int], ...]:
     >>> as_grids(2), as_grids((2, 3)), as_grids([1, (1, 3)])
     (((2, 2),), ((2, 3),), ((1, 1), (1, 3)))
     """
-    levels = [grid] if isinstance(grid, tuple) or not isinstance(grid, Iterable) else list(grid)
+    levels = grid if isinstance(grid, list) else [grid]
     grids = tuple(level if isinstance(level, tuple) else (level, level) for level in levels)
     for rows_columns in grids:
         whole = len(rows_columns) == 2 and all(
@@ -48,7 +48,10 @@ def cell_edges(h: int, G: int) -> list[int]:
     [0, 14, 27]
     """
     if G > h:
-        raise ValueError(f"a grid of {G} cells does not fit on {h} patch position{'s' * (h > 1)}: cells would be empty")
+        raise ValueError(
+            f"a grid of {G} cells does not fit on a row or column of {h} patch position{'s' * (h > 1)}: some would be empty. "
+            f"Give a coarser grid, or a smaller patch_size or stride"
+        )
     return [-(-g * h // G) for g in range(G + 1)]
 
 

@@ -33,7 +33,7 @@ class Stages:
     """
 
     def __init__(self, verbose: bool = False, prefix: str = "") -> None:
-        self.verbose = verbose
+        self.verbose = verbose and sys.stderr is not None
         self.prefix = prefix
         self.seconds: dict[str, float] = {}
 
@@ -44,7 +44,7 @@ class Stages:
         title = f"{self.prefix}{name}"
         if not self.verbose:
             yield _silent
-        elif sys.stderr.isatty():
+        elif getattr(sys.stderr, "isatty", bool)():
             with _bar(title, total) as update:
                 yield update
         else:

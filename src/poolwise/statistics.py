@@ -44,7 +44,8 @@ class Moments:
 
     @classmethod
     def of(cls, X: Array, *, diagonal: bool = False) -> Self:
-        """The moments of one block. Products are taken in X's own precision about its own mean, sums in float64."""
+        """The moments of one block about its own mean: mean and variances in float64, the full scatter in X's precision."""
+        X = np.asarray(X, np.result_type(X, np.float32))
         part = cls(X.shape[1], diagonal=diagonal)
         part.n = len(X)
         if part.n:

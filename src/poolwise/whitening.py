@@ -81,5 +81,4 @@ def whiten(patches: Array, whitening: Whitening, engine: Threads) -> None:
     def one(rows: slice) -> None:
         patches[rows] = whitening(patches[rows])
 
-    for _ in engine.map(one, spans(len(patches), _BLOCK)):
-        pass
+    engine.each(one, len(patches))

@@ -47,10 +47,12 @@ def test_json_is_one_object_on_stdout_and_quiet_is_quiet(tmp_path):
     ("arguments", "message"),
     [
         (["demo", "--codes", "0"], "0 is not in the range"),
+        (["demo", "--codes", "200000"], "200000 is not in the range"),
         (["demo", "--codes", "many"], "not a valid integer"),
         (["demo", "--jobs", "0"], "0 threads"),
         (["demo", "-o", "codes.gif"], "does not end in .png"),
         (["demo", "-o", "no/such/folder.png"], "not a folder that can be written to"),
+        (["demo", "-o", "/proc/codes.png"], "not a folder that can be written to"),
         (["demo", "extra"], "unexpected extra argument"),
         (["dream"], "No such command 'dream'"),
         (["--colour"], "No such option"),
@@ -65,11 +67,13 @@ def test_a_users_mistake_is_usage_without_a_traceback(tmp_path, arguments, messa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_too_many_codes_for_the_data_is_bad_data(tmp_path):
-    done = poolwise("demo", "--quiet", "--codes", "200000", cwd=tmp_path)
-    assert done.returncode == 3
-    assert "n_patches=100000 patches cannot give n_codes=200000" in done.stderr
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_no_error(tmp_path, closed):
+    line = f'"{sys.executable}" -m poolwise demo --codes 2 {closed}'
+    done = subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
+    assert (tmp_path / "poolwise-demo.png").exists()
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["demo", "--help"], ["--version"]])

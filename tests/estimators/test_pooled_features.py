@@ -210,7 +210,7 @@ def test_nan_and_infinity_are_refused_in_fit_and_transform(photos, model, bad):
         (np.zeros((0, 32, 32, 3)), "0 sample"),
         (np.zeros((5, 0, 32, 3)), "have no pixels"),
         (np.zeros((5, 32, 32, 0)), "have no pixels"),
-        (np.zeros(32), "(?i)expected 2D array"),
+        (np.zeros(32), r"expected images of shape .*got shape \(32,\) of float64"),
         (
             np.zeros((2, 3, 32, 32, 3)),
             r"expected images of shape \(n, height, width, channels\).*got shape \(2, 3, 32, 32, 3\)",
@@ -218,7 +218,13 @@ def test_nan_and_infinity_are_refused_in_fit_and_transform(photos, model, bad):
         (np.full((5, 32, 32, 3), 1e300), "too large for float32"),
         (np.full((5, 32, 32, 3), "a"), "not compatible with arrays of bytes/strings"),
         (np.zeros((5, 32, 32, 3), complex), "(?i)complex"),
-        ([np.zeros((32, 32, 3)), np.zeros((16, 16, 3))], "(?i)inhomogeneous|same shape"),
+        (np.full((5, 32, 32, 3), 1e300).astype(">f8"), "too large for float32"),
+        (np.full((5, 32, 32, 3), 3e38, np.float32), "too large for float32"),
+        (np.zeros((5, 32, 32, 3), "datetime64[s]"), "pixels must be whole or real numbers"),
+        (np.zeros((5, 1, 32, 32)), "images of 1×32 pixels are smaller than the patch"),
+        (["a.png", "b.png"], r"expected images of shape .*got shape \(2,\) of <U5"),
+        (None, "expected images of shape"),
+        ([np.zeros((32, 32, 3)), np.zeros((16, 16, 3))], "different shapes.*Resize"),
     ],
 )
 def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
@@ -247,10 +253,16 @@ def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
         ({"encoder": "soft"}, "encoder must be one of"),
         ({"pool": "mean"}, "pool must be one of"),
         ({"scale": "code"}, "scale must be one of"),
-        ({"grid": 30}, "a grid of 30 cells does not fit on 27 patch positions"),
+        ({"grid": 30}, "a grid of 30 cells does not fit on a row or column of 27 patch positions"),
         ({"grid": [2, 2]}, "pyramid"),
         ({"encoder": "vq", "two_sided": True}, "two_sided=True is for encoder='threshold'"),
+        ({"two_sided": "no"}, "two_sided must be True or False; got 'no'"),
+        ({"alpha": 10**400}, "alpha must be"),
+        ({"stride": 10**30}, "stride must be at most"),
+        ({"grid": {2: 2}}, "grid must be"),
+        ({"random_state": np.random.default_rng(0)}, "random_state must be an int, a RandomState or None"),
         ({"n_jobs": 0}, "n_jobs=0"),
+        ({"n_jobs": "2"}, "n_jobs='2'"),
         ({"image_shape": (16, 16, 3)}, "do not agree with image_shape"),
         ({"image_shape": "32x32"}, "image_shape must be"),
     ],
@@ -275,15 +287,57 @@ def test_other_images_than_those_of_fit_are_refused(photos, model):
         model.transform(photos[:, :16].reshape(len(photos), -1))
 
 
+def test_a_single_image_gets_a_hint(photos, model):
+    with pytest.raises(ValueError, match=r"a single image is images\[None\]"):
+        model.transform(photos[0])
+    grey = PooledFeatures(**QUICK).fit(photos[..., 0])
+    with pytest.raises(ValueError, match=r"a single image is images\[None\]"):
+        grey.transform(photos[0, ..., 0])
+
+
+def test_parameters_changed_after_fit_wait_for_the_next_fit(photos):
+    model = PooledFeatures(**QUICK).fit(photos)
+    before, names = model.transform(photos), model.get_feature_names_out()
+    model.set_params(encoder="triangle", alpha=3.0, stride=2, pool="max", two_sided=True, contrast=None, grid=3)
+    np.testing.assert_array_equal(model.transform(photos), before)
+    np.testing.assert_array_equal(model.get_feature_names_out(), names)
+
+
+@pytest.mark.parametrize("integer", [np.uint8, np.int16, np.uint64])
+def test_numpy_integers_are_whole_numbers(photos, integer):
+    model = PooledFeatures(integer(4), n_patches=integer(200), max_iter=integer(2), stride=integer(2), random_state=0)
+    assert model.fit_transform(photos).shape == (len(photos), 16)
+
+
+@pytest.mark.parametrize("pack", [list, tuple, lambda x: np.array([*x, None], dtype=object)[:-1]])
+def test_a_list_of_images_is_a_batch(photos, model, pack):
+    np.testing.assert_array_equal(model.transform(pack(photos[:3])), model.transform(photos[:3]))
+
+
 def test_unfitted_models_say_so(photos):
     for call in (lambda m: m.transform(photos), lambda m: m.get_feature_names_out()):
         with pytest.raises(NotFittedError):
             call(PooledFeatures())
 
 
-def test_images_scaled_to_one_get_a_warning(photos):
-    with pytest.warns(UserWarning, match=r"scaled to 0\.\.1"):
-        PooledFeatures(**QUICK).fit(photos / 255)
+@pytest.mark.parametrize("scale", [lambda x: x / 255, lambda x: x / 127.5 - 1, lambda x: x > 128])
+def test_pixels_on_another_scale_get_a_warning(photos, scale):
+    with pytest.warns(UserWarning, match="flattens nearly all contrast") as caught:
+        PooledFeatures(**QUICK).fit(scale(photos))
+    assert caught[0].filename == __file__
+
+
+def test_pixels_on_another_scale_than_in_fit_get_a_warning(photos, model):
+    with pytest.warns(UserWarning, match="scaled differently"):
+        model.transform(photos / 255)
+
+
+def test_rows_that_look_like_images_get_a_warning(photos):
+    with pytest.warns(UserWarning, match=r"image_shape=\(32, 32, 3\)"):
+        PooledFeatures(**QUICK).fit(photos.reshape(len(photos), -1))
+
+
+def test_scales_that_fit_get_no_warning(photos):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         PooledFeatures(**QUICK).fit(photos.astype(float))

@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and give its exit code; a user's mistake never shows a traceback."""
     try:
         result = command.main(args=arguments, prog_name="poolwise", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by the caller, as in `poolwise demo >&-`
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code

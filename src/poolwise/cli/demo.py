@@ -13,7 +13,7 @@ GAMMA = 0.005
 
 
 @click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--codes", default=64, show_default=True, type=click.IntRange(1), help="How many codes to learn.")
+@click.option("--codes", default=64, show_default=True, type=click.IntRange(1, 10_000), help="How many codes to learn.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Same seed, same result.")
 @click.option("--jobs", default=None, type=int, help="Threads; results do not depend on it.  [default: all cores]")
 @click.option(
@@ -40,10 +40,12 @@ def command(codes: int, seed: int, jobs: int | None, output: Path, as_json: bool
     """
     if jobs == 0:
         raise click.BadParameter("0 threads cannot work; give a number, or -1 for every core", param_hint="--jobs")
-    if output.suffix.lower() != ".png":
+    if not output.name.lower().endswith(".png"):
         raise click.BadParameter(f"{output} does not end in .png", param_hint="--output")
-    if not os.access(output.parent, os.W_OK):
-        raise click.BadParameter(f"{output.parent} is not a folder that can be written to", param_hint="--output")
+    try:
+        tempfile.TemporaryFile(dir=output.parent).close()
+    except OSError as error:
+        raise click.BadParameter(f"{output.parent} is not a folder that can be written to", param_hint="--output") from error
     result = run(codes, seed, jobs, output, verbose=not quiet)
     if as_json:
         click.echo(json.dumps(result))

@@ -80,7 +80,7 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         The dictionary, in the space of whitened patches.
     whitening_mean_, whitening_matrix_ : (d,), (d, d)
         m and W: a patch p is whitened to W (p - m).
-    pooled_mean_, pooled_scale_ : (K or 2K,), or with the cells before it if scale="cell"
+    pooled_mean_, pooled_scale_ : (K or 2K,) if scale="shared", else (cells, K or 2K)
     objective_ : list of float
         The K-means objective per round.
     n_iter_, converged_
@@ -180,9 +180,9 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Array:
         """Features of images, (n, H, W, c) to (n, K × cells) float32. Memory beyond the result does not grow with n."""
         check_is_fitted(self)
-        images = check_images(self, X, reset=False)
+        images, _ = check_images(self, X, reset=False)
+        extractor = self._extractor
         with Threads(self.n_jobs) as engine:
-            extractor = self._extractor()
             features = np.empty((len(images), extractor.n_features), np.float32)
             stages = Stages(bool(self.verbose), "PooledFeatures ")
             with stages.stage("transform", len(images)) as update:
@@ -197,7 +197,7 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         """Names such as `pool2x2_r0c1_code17`; two-sided ones end in `_pos` or `_neg`."""
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)
-        signs: Sequence[str] = ("_pos", "_neg") if self.two_sided else ("",)
+        signs: Sequence[str] = ("_pos", "_neg") if self._extractor.dictionary.two_sided else ("",)
         names = [
             f"pool{rows}x{columns}_r{i}c{j}_code{k}{sign}"
             for rows, columns in self.grids_
@@ -218,10 +218,9 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         before = dict(self.__dict__)
         try:
             self._check_parameters()
-            images = check_images(self, X, reset=True)
-            self._clip_to_images()
-            seed = check_random_state(self.random_state).randint(2**32, dtype=np.uint64)
-            rng = np.random.default_rng(int(seed))
+            images, is_rows = check_images(self, X, reset=True)
+            self._clip_to_images(is_rows)
+            rng = self._rng()
             stages = Stages(bool(self.verbose), "PooledFeatures ")
             with Threads(self.n_jobs) as engine:
                 learned = self._learn_codes(images, rng, engine, stages)
@@ -237,36 +236,46 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
             raise
         return features
 
+    def _rng(self) -> np.random.Generator:
+        try:
+            random = check_random_state(self.random_state)
+        except ValueError as error:
+            raise ValueError(f"random_state must be an int, a RandomState or None; got {self.random_state!r}") from error
+        return np.random.default_rng(int(random.randint(2**32, dtype=np.uint64)))
+
     def _learn_codes(self, images: Array, rng: np.random.Generator, engine: Threads, stages: Stages) -> Dictionary:
         """Stages 1 to 4 of the recipe: patches, contrast, whitening, dictionary."""
         with stages.stage("patches"):
-            P = sample_patches(images, self.n_patches, self.patch_size_, rng)
+            P = sample_patches(images, int(self.n_patches), self.patch_size_, rng)
 
             def normalize(rows: slice) -> None:
                 P[rows] = normalize_contrast(P[rows], self.contrast, self.contrast_offset)
 
-            for _ in engine.map(normalize, spans(len(P), _BLOCK)):
-                pass
+            engine.each(normalize, len(P))
         with stages.stage("whitening"):
             white = fit_whitening(P, self.whitening, self.whitening_offset, engine)
             whiten(P, white, engine)
             self.whitening_mean_, self.whitening_matrix_ = white.m, white.W
-        with stages.stage("dictionary", self.max_iter) as update:
+        with stages.stage("dictionary", int(self.max_iter)) as update:
             return learn_dictionary(
                 P,
-                self.n_codes,
+                int(self.n_codes),
                 rng,
                 engine,
                 method=self.dictionary,
                 init=self.init,
-                max_iter=self.max_iter,
+                max_iter=int(self.max_iter),
                 tol=self.tol,
                 progress=lambda round, objective: update(round, f"objective {objective:.6g}"),
             )
 
     def _learn_scale(self, images: Array, engine: Threads, stages: Stages, keep: bool) -> Array:
         """Stages 5 to 8: encode and pool every image, take the moments; the pooled activations are kept only if asked."""
-        extractor = self._extractor()
+        white = Whitening(self.whitening_mean_, self.whitening_matrix_)
+        folded = fold_dictionary(self.codes_, white, self.encoder, self.alpha, bool(self.two_sided))
+        extractor = Extractor(
+            self.patch_size_, int(self.stride), self.contrast, self.contrast_offset, folded, self.pool, self.grids_
+        )
         outputs = extractor.dictionary.outputs
         width = outputs if self.scale == "shared" else extractor.n_features
         moments = Moments(width, diagonal=True)
@@ -274,7 +283,8 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         with stages.stage("pooling", len(images)) as update:
 
             def take(rows: slice, pooled: Array) -> None:
-                moments.update(pooled.reshape(-1, width))
+                if self.scale is not None:
+                    moments.update(pooled.reshape(-1, width))
                 if keep:
                     features[rows] = pooled
 
@@ -285,6 +295,7 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         spread = np.ones(width) if self.scale is None else moments.scale(self.scale_offset, int(self.scale == "cell"))
         shape = (outputs,) if self.scale == "shared" else (extractor.n_cells, outputs)
         self.pooled_mean_, self.pooled_scale_ = mean.reshape(shape), spread.reshape(shape)
+        self._extractor = extractor  # what was fitted stays, whatever set_params changes before the next fit
         for rows in spans(len(features), _BLOCK):
             features[rows] = self._standardize(features[rows])
         return features
@@ -294,11 +305,6 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         cells = pooled.reshape(len(pooled), -1, self.pooled_mean_.shape[-1])
         standard: Array = (cells - self.pooled_mean_.astype(np.float32)) / self.pooled_scale_.astype(np.float32)
         return standard.reshape(pooled.shape)
-
-    def _extractor(self) -> Extractor:
-        white = Whitening(self.whitening_mean_, self.whitening_matrix_)
-        folded = fold_dictionary(self.codes_, white, self.encoder, self.alpha, self.two_sided)
-        return Extractor(self.patch_size_, self.stride, self.contrast, self.contrast_offset, folded, self.pool, self.grids_)
 
     def _check_parameters(self) -> None:
         if self.n_candidates is not None:
@@ -317,24 +323,26 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         check_choice("encoder", self.encoder, ENCODERS)
         check_choice("pool", self.pool, POOLS)
         check_choice("scale", self.scale, ("shared", "cell", None))
+        if not isinstance(self.two_sided, bool | np.bool_):
+            raise ValueError(f"two_sided must be True or False; got {self.two_sided!r}")
         if self.two_sided and self.encoder != "threshold":
             raise ValueError(f"two_sided=True is for encoder='threshold'; got encoder={self.encoder!r}")
         if self.n_patches < self.n_codes:
             raise ValueError(f"n_patches={self.n_patches} patches cannot give n_codes={self.n_codes} different codes")
         thread_count(self.n_jobs)
 
-    def _clip_to_images(self) -> None:
+    def _clip_to_images(self, is_rows: bool) -> None:
         """Patch and grid as they fit the images; only rows without an image_shape are worth clipping silently."""
         H, W, c = self.image_shape_in_
         patch, grids = check_pair("patch_size", self.patch_size), as_grids(self.grid)
-        if H == 1 and self.image_shape is None:
+        if is_rows and self.image_shape is None:
             patch = 1, min(patch[1], W)
-            _, w = position_grid((H, W), patch, self.stride)
+            _, w = position_grid((H, W), patch, int(self.stride))
             grids = tuple(dict.fromkeys((1, min(columns, w)) for _, columns in grids))
         if patch[0] * patch[1] * c == 1 and self.contrast is not None:
             raise ValueError(
                 f"a patch of a single number has no contrast; images are {H}×{W} (n_features = {self.n_features_in_}) and "
                 f"the patch is 1×1. Give larger images, a larger patch_size, or contrast=None"
             )
-        cut_cells(position_grid((H, W), patch, self.stride), grids)
+        cut_cells(position_grid((H, W), patch, int(self.stride)), grids)
         self.patch_size_, self.grids_ = patch, grids

@@ -1,0 +1,33 @@
+"""The README's examples run as they stand, and its links lead somewhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_ten_lines_learn_something(tmp_path):
+    script = tmp_path / "example.py"
+    script.write_text(EXAMPLES[0], encoding="utf-8")
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert float(re.fullmatch(r"accuracy (\d\.\d\d)\n", done.stdout).group(1)) > 0.7
+    assert len([line for line in EXAMPLES[0].splitlines() if line]) <= 10
+
+
+def test_the_other_settings_are_accepted(photos):
+    import poolwise
+
+    for line in EXAMPLES[1].splitlines():
+        model = eval(line.split("  #")[0], {"PooledFeatures": poolwise.PooledFeatures})  # noqa: S307  (our own README)
+        model.set_params(n_codes=4, n_patches=500, max_iter=2).fit(photos)
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#]+)\)", README))))
+def test_links_lead_to_files_that_are_there(target):
+    assert (ROOT / target).exists()

@@ -43,7 +43,7 @@ def run(what: str) -> dict[str, object]:
         "name": f"memory-{what}",
         "ours": round(beyond[40_000]["beyond"], 1),
         "peer": round(beyond[10_000]["beyond"], 1),
-        "ratio": round(beyond[40_000]["beyond"] / max(beyond[10_000]["beyond"], 1.0), 2),
+        "ratio": round(max(beyond[40_000]["beyond"], 1.0) / max(beyond[10_000]["beyond"], 1.0), 2),
         "unit": f"MB resident at the peak beyond images and {'result' if what == 'transform' else 'patch sample'}, "
         "40,000 images; the peer is 10,000 images",
         "result_mb": {n: round(b["result"], 1) for n, b in beyond.items()},

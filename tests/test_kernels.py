@@ -96,7 +96,8 @@ def test_sum_by_label(rng, signed):
     X, C = rng.normal(size=(100, 6)).astype(np.float32), rng.normal(size=(4, 6)).astype(np.float32)
     label = rng.integers(4, size=100).astype(np.int32)
     sums, counts = np.zeros((4, 6)), np.zeros(4, np.int64)
-    kernels.sum_by_label(X, label, C, signed, sums, counts)
+    square = kernels.sum_by_label(X, label, C, signed, sums, counts)
+    assert square == pytest.approx((X.astype(np.float64) ** 2).sum(), rel=1e-12)
     weight = (C[label] * X).sum(axis=1, keepdims=True) if signed else 1
     np.testing.assert_allclose(sums, np.eye(4)[label].T @ (weight * X.astype(np.float64)), atol=1e-5)
     np.testing.assert_array_equal(counts, np.bincount(label, minlength=4))

@@ -24,8 +24,14 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+@lru_cache
+def _controller() -> ThreadpoolController:
+    """The BLAS libraries of NumPy and SciPy; looking for them takes milliseconds."""
+    return ThreadpoolController()
+
+
 def _blas_threads() -> int:
-    return max((lib["num_threads"] for lib in ThreadpoolController().info() if lib["user_api"] == "blas"), default=cpu_count())
+    return max((lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"), default=cpu_count())
 
 
 class _OneThreadBlas:
@@ -48,7 +54,7 @@ class _OneThreadBlas:
             if self._users == 0:
                 self._threads = _blas_threads()
                 self._owner = threading.current_thread()
-                self._limit = ThreadpoolController().limit(limits=1, user_api="blas")
+                self._limit = _controller().limit(limits=1, user_api="blas")
                 self._limit.__enter__()
             self._users += 1
 
@@ -87,7 +93,7 @@ def thread_count(n_jobs: int | None) -> int:
 
 def _limit_this_thread() -> None:
     """BLAS libraries on OpenMP have a limit per thread, which new threads do not inherit; elsewhere this does nothing."""
-    ThreadpoolController().limit(limits=1, user_api="blas")
+    _controller().limit(limits=1, user_api="blas")
 
 
 class Threads:
@@ -160,6 +166,6 @@ def product_tile(inner: int) -> tuple[int, int]:
     >>> rows >= 16 and columns >= 64
     True
     """
-    small = [lib.get("architecture") in _SMALL_PRODUCTS for lib in ThreadpoolController().info()]
+    small = [lib.get("architecture") in _SMALL_PRODUCTS for lib in _controller().info()]
     rows = _SMALL_PRODUCT // (64 * inner)
     return (rows, 64) if any(small) and rows >= 16 else (1024, 320)

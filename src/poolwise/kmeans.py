@@ -132,8 +132,7 @@ def one_round(X: Array, C: Array, engine: Threads, method: Method = "kmeans") ->
         score, label = np.empty(len(part), np.float32), np.empty(len(part), np.int32)
         kernels.assign_shard(part, C32, half, signed, lanes, codes, score, label)
         sums, counts = np.zeros((K, d)), np.zeros(K, np.int64)
-        kernels.sum_by_label(part, label, C32, signed, sums, counts)
-        square = float(np.einsum("ij,ij->", part, part, dtype=np.float64))
+        square = kernels.sum_by_label(part, label, C32, signed, sums, counts)
         score = score.astype(np.float64)
         if signed:
             return sums, counts, square - float((score**2).sum())

@@ -7,13 +7,12 @@ B      : (d + 1, q) a tile of the folded dictionary Z : (n, q)       Z = AᵀB, 
 import numpy as np
 
 from poolwise.arrays import Array
-from poolwise.kernels.compiling import compiled
+from poolwise.kernels.compiling import REORDER, compiled, evenly
 
 SUM, SQUARE, MAX = 0, 1, 2
 THRESHOLD, TRIANGLE, NEAREST = 0, 1, 2
 CONSTANT = 1e-6  # contrast below this share of the mean is rounding
 _CLOSE = 1e-3
-_REORDER = {"reassoc", "nsz", "contract", "arcp"}
 
 
 @compiled()
@@ -77,8 +76,12 @@ def shifted_strips(planes: Array, pw: int, stride: int, top: int, rows: int, x0:
     for dx in range(pw):
         for k in range(c):
             for r in range(rows):
-                for x in range(w):
-                    strips[dx * c + k, r * w + x] = planes[k, top + r, (x0 + x) * stride + dx]
+                if stride == 1:
+                    for x in range(w):
+                        strips[dx * c + k, r * w + x] = planes[k, top + r, x0 + dx + x]
+                else:
+                    for x in range(w):
+                        strips[dx * c + k, r * w + x] = planes[k, top + r, (x0 + x) * stride + dx]
 
 
 @compiled()
@@ -187,7 +190,7 @@ def pool_tile(
                     atom[k] += t[k]
 
 
-@compiled(fastmath=_REORDER)
+@compiled(fastmath=REORDER)
 def triangle(Z: Array, D: Array) -> None:
     """Z[:, :K] becomes max(0, mean distance - distance), in place.
 
@@ -282,8 +285,9 @@ def extract_block(
                 S = strips[: pw * c * high * wide].reshape(pw * c, high * wide)
                 shifted_strips(planes[i], pw, stride, y0 * stride, high, x0, wide, S)
                 m, g = mean[y0:y1, x0:x1].copy().reshape(-1), gain[y0:y1, x0:x1].copy().reshape(-1)
-                for n0 in range(0, len(m), rows):
-                    n1 = min(len(m), n0 + rows)
+                even = evenly(len(m), rows)
+                for n0 in range(0, len(m), even):
+                    n1 = min(len(m), n0 + even)
                     A = columns[: (d + 1) * (n1 - n0)].reshape(d + 1, n1 - n0)
                     patch_columns(S, ph, stride, wide, n0, n1, m, g, centre, A)
                     A[d] = 1.0

@@ -3,7 +3,7 @@
 import numpy as np
 
 from poolwise.arrays import Array
-from poolwise.kernels.compiling import compiled
+from poolwise.kernels.compiling import REORDER, compiled, evenly
 
 
 @compiled()
@@ -57,6 +57,7 @@ def assign_shard(X: Array, C: Array, half: Array, signed: bool, rows: int, codes
     X : (n, d)    C : (K, d)    half : (K,)    score : (n,) float32 and label : (n,) int32, filled in
     """
     (n, d), K = X.shape, C.shape[0]
+    codes = evenly(K, codes)
     buffer, transposed = np.empty(rows * codes, np.float32), np.empty(d * rows, np.float32)
     for i in range(0, n, rows):
         i1 = min(n, i + rows)
@@ -71,13 +72,14 @@ def assign_shard(X: Array, C: Array, half: Array, signed: bool, rows: int, codes
             scan_codes(Z, k, half[k:k1], signed, score[i:i1], label[i:i1])
 
 
-@compiled()
-def sum_by_label(X: Array, label: Array, C: Array, signed: bool, sums: Array, counts: Array) -> None:
-    """sums[k] += X[i] for k = label[i], or (c_k·X[i]) X[i] if `signed`; counts[k] += 1. In the order of the rows.
+@compiled(fastmath=REORDER)
+def sum_by_label(X: Array, label: Array, C: Array, signed: bool, sums: Array, counts: Array) -> float:
+    """sums[k] += X[i] for k = label[i], or (c_k·X[i]) X[i] if `signed`; counts[k] += 1. Gives Σ |X[i]|².
 
-    X : (n, d)    C : (K, d)    sums : (K, d) float64 and counts : (K,) int64, updated
+    X : (n, d)    C : (K, d)    sums : (K, d) float64 and counts : (K,) int64, updated in the order of the rows
     """
     d = X.shape[1]
+    square = 0.0
     for i in range(X.shape[0]):
         k = label[i]
         counts[k] += 1
@@ -86,5 +88,10 @@ def sum_by_label(X: Array, label: Array, C: Array, signed: bool, sums: Array, co
             weight = 0.0
             for j in range(d):
                 weight += C[k, j] * X[i, j]
+        norm = 0.0
         for j in range(d):
-            sums[k, j] += weight * X[i, j]
+            x = np.float64(X[i, j])
+            norm += x * x
+            sums[k, j] += weight * x
+        square += norm
+    return square

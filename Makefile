@@ -41,7 +41,7 @@ test: lint
 	$(BIN)/pytest -m "not data"
 
 test-data: .venv/test
-	$(BIN)/pytest -m data -v
+	$(BIN)/pytest -m data -v -s
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/run.py

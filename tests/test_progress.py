@@ -16,6 +16,11 @@ def test_lines_come_only_after_two_seconds_of_silence(capsys, monkeypatch):
     assert capsys.readouterr().err.splitlines() == ["work: 300 of 1,000, note", "work: 4.5 s"]
 
 
+def test_a_stage_of_unknown_length_is_announced(capsys):
+    with Stages(verbose=True).stage("work"):
+        assert capsys.readouterr().err == "work ...\n"
+
+
 def test_a_terminal_gets_a_bar(capsys, monkeypatch):
     monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")

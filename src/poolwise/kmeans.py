@@ -24,6 +24,7 @@ import numpy as np
 from poolwise import kernels
 from poolwise.arrays import Array
 from poolwise.engine import Threads, product_tile, spans
+from poolwise.statistics import Moments
 
 Method = Literal["kmeans", "centroids", "spherical", "omp1", "patches", "gaussian"]
 Init = Literal["patches", "noise"]
@@ -83,7 +84,10 @@ def learn_dictionary(
     lloyd = method in ("kmeans", "centroids")
     if not lloyd and not X.any():
         raise _too_few(0, K)
-    mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
+    moments = Moments(X.shape[1], diagonal=True)
+    for part in engine.map(lambda rows: Moments.of(X[rows], diagonal=True), spans(len(X), _shard_size(len(X)))):
+        moments.merge(part)
+    mean, variance = moments.mean, moments.variance()
     stop = tol * float(variance.mean())
     least = _SAME * float(np.sqrt((mean**2 + variance).sum()))
     # Lloyd's rounds do not depend on the origin, but p·d - |d|²/2 loses its digits far from it: move there and back.
@@ -124,7 +128,6 @@ def one_round(X: Array, C: Array, engine: Threads, method: Method = "kmeans") ->
     norm2 = (C32.astype(np.float64) ** 2).sum(axis=1)
     signed, lloyd = method == "omp1", method in ("kmeans", "centroids")
     half = (norm2 / 2 if lloyd else np.zeros(K)).astype(np.float32)
-
     codes, lanes = product_tile(d)
 
     def shard(rows: slice) -> tuple[Array, Array, float]:
@@ -139,13 +142,16 @@ def one_round(X: Array, C: Array, engine: Threads, method: Method = "kmeans") ->
         value = square - 2 * float(score.sum())
         return sums, counts, value if lloyd else value + float(norm2[label].sum())
 
-    size = max(_LEAST_SHARD, -(-len(X) // _SHARDS))
     sums, counts, value = np.zeros((K, d)), np.zeros(K, np.int64), 0.0
-    for part_sums, part_counts, part_value in engine.map(shard, spans(len(X), size)):
+    for part_sums, part_counts, part_value in engine.map(shard, spans(len(X), _shard_size(len(X)))):
         sums += part_sums
         counts += part_counts
         value += part_value
     return sums, counts, value
+
+
+def _shard_size(n: int) -> int:
+    return max(_LEAST_SHARD, -(-n // _SHARDS))
 
 
 def _unit(C: Array, least: float = 0.0) -> Array:

@@ -48,6 +48,8 @@ class Stages:
             with _bar(title, total) as update:
                 yield update
         else:
+            if total is None:  # nothing will be heard of it until it is done
+                print(f"{title} ...", file=sys.stderr, flush=True)
             yield _lines(title, total)
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
         if self.verbose:

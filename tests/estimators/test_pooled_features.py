@@ -1,6 +1,7 @@
 """What scikit-learn's checks cannot ask of an estimator for images."""
 
 import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -367,6 +368,31 @@ def test_each_feature_is_of_the_cell_and_code_it_is_named_after(photos):
     for name, moved in zip(model.get_feature_names_out(), change, strict=True):
         assert moved == pytest.approx(0, abs=1e-6) or "_r0c1_" in name
     assert change.max() > 0.01
+
+
+def peak_memory(call):
+    """Most bytes that NumPy held at once during a call, beyond what was there before."""
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def test_memory_does_not_grow_with_the_number_of_images(photos):
+    few, many = np.resize(photos, (400, 32, 32, 3)), np.resize(photos, (2000, 32, 32, 3))
+    model = PooledFeatures(**QUICK, n_jobs=1).fit(photos)
+    result = 4 * 32  # bytes of features per image
+    transform = [peak_memory(lambda x=x: model.transform(x)) - result * len(x) for x in (few, many)]
+    assert transform[1] - transform[0] < 200_000
+    fit = [peak_memory(lambda x=x: PooledFeatures(**QUICK, n_jobs=1).fit(x)) for x in (few, many)]
+    assert fit[1] - fit[0] < 200_000
+
+
+def test_fit_needs_little_beyond_its_patches(photos):
+    patches = 200_000 * 108 * 4
+    model = PooledFeatures(8, n_patches=200_000, max_iter=2, n_jobs=1, random_state=0)
+    assert peak_memory(lambda: model.fit(photos)) < patches + 60e6
 
 
 def test_set_output_pandas(photos):

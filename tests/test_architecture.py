@@ -82,9 +82,8 @@ def test_nothing_unpickles_or_runs_text(path):
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             assert not (isinstance(node.func, ast.Name) and node.func.id in ("eval", "exec"))
-            for keyword in node.keywords:
-                unsafe = keyword.arg in ("allow_pickle", "shell") and isinstance(keyword.value, ast.Constant)
-                assert not (unsafe and keyword.value.value)
+            assert ast.unparse(node.func) not in ("joblib.load", "numpy.load", "np.load", "os.system")
+            assert not {keyword.arg for keyword in node.keywords} & {"allow_pickle", "shell"}
 
 
 def test_public_names_exist():

@@ -1,4 +1,4 @@
-"""Encoding: whitened patches to activations (recipe, stage 5).
+"""Encoding: whitened patches to activations (stage 5 of the method).
 
     threshold              f_k = max(0, d_k·p - α)
     threshold, two-sided   f_k = max(0, d_k·p - α),  f_{K+k} = max(0, -d_k·p - α)

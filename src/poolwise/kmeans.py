@@ -1,4 +1,4 @@
-"""The starting dictionary: K-means on whitened patches, and its relatives (recipe, stage 4).
+"""The starting dictionary: K-means on whitened patches, and its relatives (stage 4 of the method).
 
     kmeans      minimise Σᵢ minₖ ‖pᵢ - dₖ‖² by Lloyd's rounds; each centre divided by its norm once, at the end
     centroids   the same, the centres as they are

@@ -1,4 +1,4 @@
-"""Patches: sample them, view them all, normalise their contrast (recipe, stages 1 and 2).
+"""Patches: sample them, view them all, normalise their contrast (stages 1 and 2 of the method).
 
     p ← (p - mean(p)) / (std(p) + ε)          contrast="std"       population std       (jia2012, ε = 10)
     p ← (p - mean(p)) / sqrt(var(p) + ε)      contrast="variance"  var with n - 1       (coates2011, ε = 10)

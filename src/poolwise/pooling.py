@@ -1,4 +1,4 @@
-"""Spatial pooling over the cells of a grid or pyramid (recipe, stage 6).
+"""Spatial pooling over the cells of a grid or pyramid (stage 6 of the method).
 
 Row i of h positions belongs to row ⌊i·G/h⌋ of a grid with G rows, so 27 rows split 14 + 13. A pyramid is a list of grids,
 and its cells stand one after another: grid by grid, row by row.

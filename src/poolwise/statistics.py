@@ -1,4 +1,4 @@
-"""Mean, scale and covariance of samples that arrive in blocks, in parts, in any order (recipe, stage 8).
+"""Mean, scale and covariance of samples that arrive in blocks, in parts, in any order (stage 8 of the method).
 
 Two parts with counts n, n', means x̄, x̄' and scatter matrices Q, Q' (Q = Σ (x - x̄)(x - x̄)ᵀ) merge exactly:
 

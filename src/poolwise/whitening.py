@@ -1,4 +1,4 @@
-"""ZCA whitening, and folding it into a dictionary (recipe, stage 3).
+"""ZCA whitening, and folding it into a dictionary (stage 3 of the method).
 
     W = V diag(1 / (sqrt(max(λ, 0)) + ε)) Vᵀ     whitening="std"       covariance over N        (jia2012, ε = 0.1)
     W = V diag(1 / sqrt(λ + ε)) Vᵀ               whitening="variance"  covariance over N - 1    (coates2011, ε = 0.1)

@@ -329,8 +329,9 @@ def test_pixels_on_another_scale_get_a_warning(photos, scale):
 
 
 def test_pixels_on_another_scale_than_in_fit_get_a_warning(photos, model):
-    with pytest.warns(UserWarning, match="scaled differently"):
-        model.transform(photos / 255)
+    for other in (photos / 255, photos.astype(np.uint16) * 257):
+        with pytest.warns(UserWarning, match="scaled differently"):
+            model.transform(other)
 
 
 def test_rows_that_look_like_images_get_a_warning(photos):

@@ -15,7 +15,9 @@ GAMMA = 0.005
 @click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--codes", default=64, show_default=True, type=click.IntRange(1, 10_000), help="How many codes to learn.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Same seed, same result.")
-@click.option("--jobs", default=None, type=int, help="Threads; results do not depend on it.  [default: all cores]")
+@click.option(
+    "--jobs", default=None, type=int, help="Threads; results do not depend on it.  [default: as many as BLAS may use]"
+)
 @click.option(
     "-o",
     "--output",

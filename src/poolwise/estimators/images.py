@@ -134,7 +134,9 @@ def _warn_of_other_scale(estimator: BaseEstimator, X: Array, spread: float, rese
             UserWarning,
             stacklevel=5,
         )
-    elif not reset and X.dtype.kind == "f" and 0 < spread <= 1 and estimator._pixel_range > max(offset, 2):
+        return
+    smaller = X.dtype.kind == "f" and 0 < spread <= 1 and estimator._pixel_range > max(offset, 2)
+    if not reset and (smaller or spread > 16 * estimator._pixel_range > 0):
         warnings.warn(
             f"these pixels lie within {spread:g} of each other, those seen in fit within {estimator._pixel_range:g}: the "
             f"images seem to be scaled differently.",

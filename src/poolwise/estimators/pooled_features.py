@@ -40,12 +40,14 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
     stride : int, default=1
         Distance between neighbouring patches.
     dictionary : {"kmeans", "centroids", "spherical", "omp1", "patches", "gaussian"}, default="kmeans"
-        How codes are learned; see `poolwise.kmeans`.
+        How codes are learned. K-means with codes of unit norm, or its centres as they are; spherical K-means; OMP-1,
+        spherical with sign; random patches; random directions.
     init : {"patches", "noise"}, default="patches"
         Where its rounds start: random patches, or 0.1 × Gaussian noise.
     n_patches : int, default=400_000
-        Random patches to learn from. Memory of `fit`: n_patches × patch pixels × 4 bytes.
+        Random patches to learn from. Memory of `fit`: n_patches × patch height × width × channels × 4 bytes, and little more.
     max_iter : int, default=100
+        Most rounds of K-means.
     tol : float, default=1e-4
         Rounds stop when the centres' summed squared movement is at most tol × the patches' mean variance.
     contrast : {"std", "variance", None}, default="std"
@@ -56,8 +58,9 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         ZCA with 1 / (sqrt(λ) + offset), or 1 / sqrt(λ + offset).
     whitening_offset : float, default=0.1
     encoder : {"threshold", "triangle", "vq"}, default="threshold"
+        max(0, d_k·p - α); max(0, mean distance - distance); or 1 for the nearest code alone.
     alpha : float, default=0.25
-        The threshold.
+        α of the threshold encoder.
     two_sided : bool, default=False
         Also max(0, -d_k·p - α): 2K activations. For the threshold encoder.
     pool : {"average", "max", "sum", "rms"}, default="average"
@@ -178,7 +181,7 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         return self._fit(X, keep=True)
 
     def transform(self, X: Any) -> Array:
-        """Features of images, (n, H, W, c) to (n, K × cells) float32. Memory beyond the result does not grow with n."""
+        """Features of images, (n, H, W, c) to (n, cells · K or 2K) float32. Memory beyond the result does not grow with n."""
         check_is_fitted(self)
         images, _ = check_images(self, X, reset=False)
         extractor = self._extractor
@@ -244,7 +247,7 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         return np.random.default_rng(int(random.randint(2**32, dtype=np.uint64)))
 
     def _learn_codes(self, images: Array, rng: np.random.Generator, engine: Threads, stages: Stages) -> Dictionary:
-        """Stages 1 to 4 of the recipe: patches, contrast, whitening, dictionary."""
+        """Stages 1 to 4: patches, contrast, whitening, dictionary."""
         with stages.stage("patches"):
             P = sample_patches(images, int(self.n_patches), self.patch_size_, rng)
 

@@ -1,4 +1,4 @@
-"""The published settings, constant by constant (recipe, section 2)."""
+"""The published settings, constant by constant."""
 
 from typing import Any
 

@@ -1,0 +1,159 @@
+"""What `PooledFeatures` refuses or warns of, and what it says."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from poolwise import PooledFeatures
+
+from settings import QUICK
+
+
+def test_only_constant_images_cannot_give_codes():
+    with pytest.raises(ValueError, match="8 codes were asked for, but there are only 1 different patches"):
+        PooledFeatures(**QUICK).fit(np.full((5, 32, 32, 3), 9, np.uint8))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_nan_and_infinity_are_refused_in_fit_and_transform(photos, model, bad):
+    images = photos.astype(np.float64)
+    images[3, 2, 1, 0] = bad
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        PooledFeatures(**QUICK).fit(images)
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        model.transform(images)
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (np.zeros((5, 4, 32, 3)), "images of 4×32 pixels are smaller than the patch of 6×6"),
+        (np.zeros((5, 3, 32, 32)), "channels last"),
+        (np.zeros((32, 32, 3)), r"a single one is images\[None\]"),
+        (np.zeros((0, 32, 32, 3)), "0 sample"),
+        (np.zeros((5, 0, 32, 3)), "have no pixels"),
+        (np.zeros((5, 32, 32, 0)), "have no pixels"),
+        (np.zeros(32), r"expected images of shape .*got shape \(32,\) of float64"),
+        (
+            np.zeros((2, 3, 32, 32, 3)),
+            r"expected images of shape \(n, height, width, channels\).*got shape \(2, 3, 32, 32, 3\)",
+        ),
+        (np.full((5, 32, 32, 3), 1e300), "too large for float32"),
+        (np.full((5, 32, 32, 3), "a"), "not compatible with arrays of bytes/strings"),
+        (np.zeros((5, 32, 32, 3), complex), "(?i)complex"),
+        (np.full((5, 32, 32, 3), 1e300).astype(">f8"), "too large for float32"),
+        (np.full((5, 32, 32, 3), 3e38, np.float32), "too large for float32"),
+        (np.zeros((5, 32, 32, 3), "datetime64[s]"), "pixels must be whole or real numbers"),
+        (np.zeros((5, 1, 32, 32)), "images of 1×32 pixels are smaller than the patch"),
+        (["a.png", "b.png"], r"expected images of shape .*got shape \(2,\) of <U5"),
+        (None, "expected images of shape"),
+        ([np.zeros((32, 32, 3)), np.zeros((16, 16, 3))], "different shapes.*Resize"),
+    ],
+)
+def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
+    with pytest.raises(ValueError, match=message):
+        PooledFeatures(**QUICK).fit(images)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_codes": 0}, "n_codes must be a whole number of at least 1; got 0"),
+        ({"n_codes": 2.5}, "n_codes must be a whole number"),
+        ({"n_codes": True}, "n_codes must be a whole number"),
+        ({"n_candidates": 64}, "n_candidates=64"),
+        ({"patch_size": 0}, "patch_size must be"),
+        ({"patch_size": (3, 3, 3)}, "patch_size must be"),
+        ({"stride": 0}, "stride must be"),
+        ({"n_patches": 5}, "n_patches=5 patches cannot give n_codes=8"),
+        ({"max_iter": 0}, "max_iter must be"),
+        ({"tol": -1}, "tol must be a finite number of at least 0; got -1"),
+        ({"alpha": float("nan")}, "alpha must be"),
+        ({"dictionary": "k-means"}, "dictionary must be one of 'kmeans', 'centroids'"),
+        ({"init": "random"}, "init must be one of"),
+        ({"contrast": "sd"}, "contrast must be one of 'std', 'variance', None"),
+        ({"whitening": True}, "whitening must be one of"),
+        ({"encoder": "soft"}, "encoder must be one of"),
+        ({"pool": "mean"}, "pool must be one of"),
+        ({"scale": "code"}, "scale must be one of"),
+        ({"grid": 30}, "a grid of 30 cells does not fit on a row or column of 27 patch positions"),
+        ({"grid": [2, 2]}, "pyramid"),
+        ({"encoder": "vq", "two_sided": True}, "two_sided=True is for encoder='threshold'"),
+        ({"two_sided": "no"}, "two_sided must be True or False; got 'no'"),
+        ({"alpha": 10**400}, "alpha must be"),
+        ({"stride": 10**30}, "stride must be at most"),
+        ({"grid": {2: 2}}, "grid must be"),
+        ({"random_state": np.random.default_rng(0)}, "random_state must be an int, a RandomState or None"),
+        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"n_jobs": "2"}, "n_jobs='2'"),
+        ({"image_shape": (16, 16, 3)}, "do not agree with image_shape"),
+        ({"image_shape": "32x32"}, "image_shape must be"),
+    ],
+)
+def test_wrong_parameters_get_an_error_that_names_them(photos, settings, message):
+    with pytest.raises(ValueError, match=message):
+        PooledFeatures(**{**QUICK, **settings}).fit(photos)
+
+
+def test_rows_must_fit_image_shape(photos):
+    with pytest.raises(ValueError, match="rows of 3072 numbers are not flattened images"):
+        PooledFeatures(**QUICK, image_shape=(32, 32)).fit(photos.reshape(len(photos), -1))
+
+
+def test_other_images_than_those_of_fit_are_refused(photos, model):
+    with pytest.raises(
+        ValueError,
+        match="32×32 pixels with 1 channel were given, but this model was fitted on images of 32×32 pixels with 3 channels",
+    ):
+        model.transform(photos[..., :1])
+    with pytest.raises(ValueError, match="features"):
+        model.transform(photos[:, :16].reshape(len(photos), -1))
+
+
+def test_a_single_image_gets_a_hint(photos, model):
+    with pytest.raises(ValueError, match=r"a single image is images\[None\]"):
+        model.transform(photos[0])
+    grey = PooledFeatures(**QUICK).fit(photos[..., 0])
+    with pytest.raises(ValueError, match=r"a single image is images\[None\]"):
+        grey.transform(photos[0, ..., 0])
+
+
+def test_unfitted_models_say_so(photos):
+    for call in (lambda m: m.transform(photos), lambda m: m.get_feature_names_out()):
+        with pytest.raises(NotFittedError):
+            call(PooledFeatures())
+
+
+@pytest.mark.parametrize("scale", [lambda x: x / 255, lambda x: x / 127.5 - 1, lambda x: x > 128])
+def test_pixels_on_another_scale_get_a_warning(photos, scale):
+    with pytest.warns(UserWarning, match="flattens nearly all contrast") as caught:
+        PooledFeatures(**QUICK).fit(scale(photos))
+    assert caught[0].filename == __file__
+
+
+def test_pixels_on_another_scale_than_in_fit_get_a_warning(photos, model):
+    for other in (photos / 255, photos.astype(np.uint16) * 257):
+        with pytest.warns(UserWarning, match="scaled differently"):
+            model.transform(other)
+
+
+def test_rows_that_look_like_images_get_a_warning(photos):
+    with pytest.warns(UserWarning, match=r"image_shape=\(32, 32, 3\)"):
+        PooledFeatures(**QUICK).fit(photos.reshape(len(photos), -1))
+
+
+def test_scales_that_fit_get_no_warning(photos):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PooledFeatures(**QUICK).fit(photos.astype(float))
+        PooledFeatures(**QUICK, contrast_offset=10 / 255).fit(photos / 255)
+
+
+def test_a_failed_fit_leaves_a_fitted_model_usable(photos):
+    model = PooledFeatures(**QUICK).fit(photos)
+    before = model.transform(photos)
+    with pytest.raises(ValueError):
+        model.fit(np.full((5, 16, 16, 1), 9, np.uint8))
+    np.testing.assert_array_equal(model.transform(photos), before)

@@ -56,13 +56,12 @@ def run() -> dict[str, object]:
             times = {}
             for count in (1, 1 + ROUNDS):  # the difference leaves out what a library does before and after its rounds
                 begin = time.perf_counter()
-                centres = rounds(count)
+                rounds(count)
                 times[count] = time.perf_counter() - begin
             seconds[name].append((times[1 + ROUNDS] - times[1]) / ROUNDS)
             if name not in objective:
                 with Threads(THREADS) as engine:
                     objective[name] = one_round(X, rounds(ROUNDS), engine)[2]
-            del centres
     median = {name: statistics.median(values) for name, values in seconds.items()}
     for name, value in objective.items():
         assert abs(value / objective["ours"] - 1) < 1e-4, f"{name} ends elsewhere: {objective}"

@@ -19,13 +19,11 @@ model = PooledFeatures(200, n_patches=100_000, max_iter=2, n_jobs=2, random_stat
 model.transform(small)
 patches = 100_000 * 108 * 4 / 2**20
 ctypes.CDLL(None).malloc_trim(0)  # give back what the warm-up left, so that it does not hide what is needed
+open('/proc/self/clear_refs', 'w').write('5')  # forget the peak so far
+before = resident()
 if what == 'transform':
-    open('/proc/self/clear_refs', 'w').write('5')  # forget the peak so far
-    before = resident()
     result = model.transform(images).nbytes / 2**20
 else:
-    open('/proc/self/clear_refs', 'w').write('5')
-    before = resident()
     model.fit(images)
     result = patches
 peak = [int(l.split()[1]) / 2**10 for l in open('/proc/self/status') if l.startswith('VmHWM')][0]

@@ -76,8 +76,8 @@ def fold_dictionary(D: Array, whitening: Whitening, encoder: Encoder, alpha: flo
     """
     K, d = D.shape
     centre = whitening.m.astype(np.float32)
-    F, b = whitening.fold(D)
-    b = b + F @ centre  # what is left of -F m once patches are given less the centre, which keeps the digits of bright ones
+    F, _ = whitening.fold(D)
+    b = F @ (centre - whitening.m)  # patches come less the centre, which keeps the digits of bright ones; this is its rounding
     rows, columns = product_tile(d + 1)
     if encoder == "threshold":
         kind, theta = kernels.THRESHOLD, alpha if two_sided else 0.0

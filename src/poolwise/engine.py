@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar
 from joblib import cpu_count
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
-_SMALL_PRODUCTS = ("SkylakeX", "Cooperlake", "SapphireRapids")
+_SMALL_PRODUCT_CORES = ("SkylakeX", "Cooperlake", "SapphireRapids")
 _SMALL_PRODUCT = 10**6
 
 Item = TypeVar("Item")
@@ -166,6 +166,6 @@ def product_tile(inner: int) -> tuple[int, int]:
     >>> rows >= 16 and columns >= 64
     True
     """
-    small = [lib.get("architecture") in _SMALL_PRODUCTS for lib in _controller().info()]
+    small = [lib.get("architecture") in _SMALL_PRODUCT_CORES for lib in _controller().info()]
     rows = _SMALL_PRODUCT // (64 * inner)
     return (rows, 64) if any(small) and rows >= 16 else (1024, 320)

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.preprocessing import StandardScaler
 
-from poolwise.statistics import Moments
+from poolwise.engine import Threads
+from poolwise.statistics import CovarianceStream, Moments
 
 
 @settings(max_examples=60, deadline=None)
@@ -55,3 +56,35 @@ def test_scale_has_the_offset_under_the_root_and_is_never_zero():
 def test_variances_alone_give_no_covariance():
     with pytest.raises(ValueError, match="diagonal=False"):
         Moments(2, diagonal=True).covariance()
+
+
+@pytest.mark.parametrize(("n", "M", "chunk"), [(9000, 7, 100), (5000, 330, 61), (4096, 650, 4096), (3, 700, 1), (1, 4, 1)])
+def test_a_stream_of_blocks_has_the_moments_of_the_whole(rng, engine, n, M, chunk):
+    X = (rng.normal(size=(n, M)) @ np.diag(rng.uniform(0.01, 10, M)) + rng.uniform(-50, 50, M)).astype(np.float32)
+    stream = CovarianceStream(M, engine)
+    for start in range(0, n, chunk):
+        stream.add(X[start : start + chunk])
+    moments = stream.moments()
+    assert moments.n == n
+    np.testing.assert_allclose(moments.mean, X.mean(axis=0, dtype=np.float64), rtol=1e-6, atol=1e-6)
+    covariance = moments.covariance()
+    np.testing.assert_allclose(covariance, np.cov(X.T.astype(np.float64), ddof=0), atol=1e-4 * max(1, covariance.max()))
+    np.testing.assert_array_equal(covariance, covariance.T)
+
+
+def test_a_stream_is_the_same_bits_on_any_number_of_threads(rng):
+    X = rng.normal(size=(6000, 400)).astype(np.float32)
+    results = set()
+    for threads in (1, 2, 4):
+        with Threads(threads) as engine:
+            stream = CovarianceStream(400, engine)
+            for part in np.array_split(X, 50):
+                stream.add(part)
+            results.add(stream.moments().covariance().tobytes())
+    assert len(results) == 1
+
+
+def test_an_empty_stream_has_no_moments(engine):
+    moments = CovarianceStream(3, engine).moments()
+    assert moments.n == 0
+    np.testing.assert_array_equal(moments.covariance(), np.zeros((3, 3)))

@@ -12,6 +12,10 @@ from typing import Self
 import numpy as np
 
 from poolwise.arrays import Array
+from poolwise.engine import Threads, spans
+
+_TILE = 320
+_BUFFER_ROWS = 4096
 
 
 class Moments:
@@ -88,3 +92,75 @@ class Moments:
         """(M,) sqrt(variance + offset), what standardised features are divided by; 1 where that would be 0."""
         scale: Array = np.sqrt(self.variance(ddof) + offset)
         return np.where(scale > 0, scale, 1.0)
+
+
+class CovarianceStream:
+    """Full moments of float32 samples that come a few at a time, at the speed of large products on all threads.
+
+    Rows are collected, less the mean of the first ones, into blocks of up to 4096; of each block's symmetric product XᵀX the
+    tiles on and below the diagonal are computed and added up in float64.
+
+    Parameters
+    ----------
+    n_features : int
+        M.
+    engine : Threads
+
+    Examples
+    --------
+    >>> X = np.arange(12, dtype=np.float32).reshape(6, 2)
+    >>> with Threads(1) as engine:
+    ...     stream = CovarianceStream(2, engine)
+    ...     stream.add(X[:4])
+    ...     stream.add(X[4:])
+    ...     moments = stream.moments()
+    >>> moments.n, moments.mean
+    (6, array([5., 6.]))
+    """
+
+    def __init__(self, n_features: int, engine: Threads) -> None:
+        self._engine = engine
+        self._rows = np.empty((_BUFFER_ROWS, n_features), np.float32)
+        self._n = self._filled = 0
+        self._centre = np.zeros(n_features, np.float32)
+        self._sum, self._products = np.zeros(n_features), np.zeros((n_features, n_features))
+
+    def add(self, X: Array) -> None:
+        """Take in rows, (samples, M)."""
+        if self._n + self._filled == 0:
+            self._centre = X.mean(axis=0, dtype=np.float64).astype(np.float32)
+        taken = 0
+        while taken < len(X):
+            n = min(len(X) - taken, _BUFFER_ROWS - self._filled)
+            np.subtract(X[taken : taken + n], self._centre, out=self._rows[self._filled : self._filled + n])
+            self._filled, taken = self._filled + n, taken + n
+            if self._filled == _BUFFER_ROWS:
+                self._multiply()
+
+    def _multiply(self) -> None:
+        X = self._rows[: self._filled]
+        columns = spans(X.shape[1], _TILE)
+
+        def multiply(tile: tuple[slice, slice]) -> None:
+            below, left = tile
+            self._products[below, left] += X[:, below].T @ X[:, left]
+            if below == left:
+                self._sum[below] += X[:, below].sum(axis=0, dtype=np.float64)
+
+        for _ in self._engine.map(multiply, [(a, b) for j, a in enumerate(columns) for b in columns[: j + 1]]):
+            pass
+        self._n, self._filled = self._n + self._filled, 0
+
+    def moments(self) -> Moments:
+        """What has been seen; ends the stream."""
+        self._multiply()
+        result = Moments(len(self._sum))
+        result.n = self._n
+        if self._n:
+            shift = self._sum / self._n
+            result.mean = shift + self._centre
+            Q = result.scatter = self._products
+            for part in spans(len(Q), _TILE):
+                Q[part, : part.stop] -= self._n * np.outer(shift[part], shift[: part.stop])
+                Q[: part.start, part] = Q[part, : part.start].T
+        return result

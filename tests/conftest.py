@@ -30,3 +30,26 @@ def data_home() -> Path:
     if not home:
         pytest.skip("POOLWISE_DATA is not set: it names the folder with cifar-10-batches-bin")
     return Path(home)
+
+
+@pytest.fixture(scope="session")
+def responses(photos) -> np.ndarray:
+    """Pooled activations of 60 real codes, one row per cell of each photo, standardised: (640, 60) float64."""
+    from poolwise import PooledFeatures
+
+    model = PooledFeatures(60, n_patches=20_000, max_iter=20, scale_offset=0.0, random_state=0)
+    return model.fit_transform(photos).reshape(-1, 60).astype(np.float64)
+
+
+@pytest.fixture(scope="session")
+def C(responses) -> np.ndarray:
+    """Their covariance, (60, 60)."""
+    return np.cov(responses.T, ddof=0)
+
+
+@pytest.fixture
+def engine():
+    from poolwise.engine import Threads
+
+    with Threads(2) as engine:
+        yield engine

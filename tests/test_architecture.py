@@ -17,12 +17,17 @@ ORDER = [
     "engine",
     "progress",
     "statistics",
+    "medoids",
+    "affinity",
+    "selection",
+    "nystrom",
     "patches",
     "whitening",
     "pooling",
     "encoding",
     "kmeans",
     "extraction",
+    "super_patches",
 ]
 OUTSIDE = {"sklearn", "click", "rich", "PIL", "skimage"}
 

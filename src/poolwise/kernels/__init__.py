@@ -4,6 +4,7 @@ Everything here works on float32 arrays, releases the GIL and starts no thread o
 `poolwise.kmeans` call it from one thread per shard. The plain NumPy statement of each loop stands in `tests/test_kernels.py`.
 """
 
+from poolwise.kernels.affinity import pass_messages
 from poolwise.kernels.extraction import (
     CONSTANT,
     MAX,
@@ -21,6 +22,7 @@ from poolwise.kernels.extraction import (
     triangle,
 )
 from poolwise.kernels.kmeans import assign_shard, scan_codes, sum_by_label
+from poolwise.kernels.medoids import gains, losses, nearest_two, remove, swap_sweep
 
 __all__ = [
     "CONSTANT",
@@ -33,11 +35,17 @@ __all__ = [
     "assign_shard",
     "contrast",
     "extract_block",
+    "gains",
+    "losses",
     "nearest_only",
+    "nearest_two",
+    "pass_messages",
     "patch_columns",
     "pool_tile",
+    "remove",
     "scan_codes",
     "shifted_strips",
     "sum_by_label",
+    "swap_sweep",
     "triangle",
 ]

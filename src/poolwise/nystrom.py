@@ -1,0 +1,117 @@
+"""What K selected codes tell about all M, and the transform made from it (paper, section 4, eqs. 6-11).
+
+    W = C[:, 𝒮]                        (7)    the columns of C at the selection
+    C ≈ W C_SS⁺ Wᵀ                     (8)    Nyström; its error is trace(C - W C_SS⁺ Wᵀ) / trace(C)
+    x ≈ A x_𝒮,  A = W C_SS⁺            (9)    all M outputs from the K selected ones
+    x̄ = ΛV x_𝒮,  A = U Λ V            (10)   distances of x̄ are those of A x_𝒮, since U has orthonormal columns
+    C ≈ U_K Λ_K U_Kᵀ,  x_K = U_Kᵀ x    (11)   PCA of all M outputs: a bound that no selection passes
+
+C_SS may be near singular: codes that pool alike. Its pseudo-inverse leaves out eigenvalues of at most 1e-10 of the largest.
+
+C : (M, M) covariance    S, 𝒮 : (K,) indices of the selected codes    A : (M, K)    T = ΛV : (K, K)
+"""
+
+import numpy as np
+import scipy.linalg
+
+from poolwise.arrays import Array
+from poolwise.engine import spans
+
+CUT_OFF = 1e-10
+_PANEL = 64
+
+
+def _inverse_root(C_SS: Array) -> Array:
+    """B with B Bᵀ = C_SS⁺, (K, rank)."""
+    eigenvalues, vectors = scipy.linalg.eigh(C_SS)
+    kept = eigenvalues > CUT_OFF * max(eigenvalues[-1], 0)
+    return vectors[:, kept] / np.sqrt(eigenvalues[kept])
+
+
+def reconstruction(C: Array, selected: Array) -> Array:
+    """A = W C_SS⁺ of eq. 9, (M, K): the identity at the selected rows, unless C_SS is singular.
+
+    >>> C = np.array([[4.0, 2.0], [2.0, 3.0]])
+    >>> reconstruction(C, np.array([0]))
+    array([[1. ],
+           [0.5]])
+    """
+    W = C[:, selected]
+    B = _inverse_root(W[selected])
+    return (W @ B) @ B.T
+
+
+def nystrom_transform(C: Array, selected: Array) -> Array:
+    """T = ΛV of eq. 10, (K, K), largest singular value first.
+
+    From the eigenvalues of AᵀA = VᵀΛ²V. A is the identity at the selected rows, so they are at least 1 and squaring loses
+    nothing (those that the cut-off made 0 stay 0). The largest entry of each row is positive, so that T has one sign.
+    """
+    A = reconstruction(C, selected)
+    squares, V = scipy.linalg.eigh(A.T @ A)
+    T = np.sqrt(np.maximum(squares[::-1, None], 0)) * V.T[::-1]
+    return _one_sign(T)
+
+
+def pca_transform(C: Array, K: int) -> Array:
+    """T = U_Kᵀ of eq. 11, (K, M): the K directions of largest variance, the first the largest."""
+    M = len(C)
+    _, U = scipy.linalg.eigh(C, subset_by_index=(M - K, M - 1))
+    return _one_sign(U.T[::-1])
+
+
+def _one_sign(T: Array) -> Array:
+    largest = np.abs(T).argmax(axis=1)
+    return T * np.where(T[np.arange(len(T)), largest] < 0, -1.0, 1.0)[:, None]
+
+
+def approximation_error(C: Array, selected: Array) -> float:
+    """trace(C - W C_SS⁺ Wᵀ) / trace(C): the share of variance that the selection does not explain; 0 if there is none.
+
+    >>> round(approximation_error(np.diag([3.0, 1.0]), np.array([0])), 12)
+    0.25
+    """
+    return _unexplained(C, float(approximate_spectrum(C, selected).sum()))
+
+
+def pca_error(C: Array, K: int) -> float:
+    """The same for the best K directions; no selection has less."""
+    M = len(C)
+    return _unexplained(C, float(scipy.linalg.eigvalsh(C, subset_by_index=(M - K, M - 1)).sum()))
+
+
+def _unexplained(C: Array, explained: float) -> float:
+    whole = float(np.trace(C))
+    return max(0.0, 1 - explained / whole) if whole > 0 else 0.0
+
+
+def spectrum(C: Array) -> Array:
+    """(M,) eigenvalues of C, the largest first."""
+    return np.asarray(scipy.linalg.eigvalsh(C)[::-1])
+
+
+def approximate_spectrum(C: Array, selected: Array) -> Array:
+    """(K,) eigenvalues of W C_SS⁺ Wᵀ that are not 0, the largest first (0 where C_SS has less than full rank)."""
+    W = C[:, selected]
+    root = W @ _inverse_root(W[selected])
+    eigenvalues = np.zeros(len(selected))
+    found = scipy.linalg.eigvalsh(root.T @ root)[::-1]
+    eigenvalues[: len(found)] = np.maximum(found, 0)
+    return eigenvalues
+
+
+def project(X: Array, right: Array) -> Array:
+    """Rows x of X to T x, (n, M) to (n, K) float32, the same bits however the rows are split into batches.
+
+    A product's rounding may depend on its shape, so every one has 64 rows; the last is filled up with zeros.
+
+    right : (M, K) float32, Tᵀ
+    """
+    n = len(X)
+    out = np.empty((n, right.shape[1]), np.float32)
+    panel = np.zeros((_PANEL, X.shape[1]), np.float32)
+    for rows in spans(n, _PANEL):
+        size = rows.stop - rows.start
+        panel[:size] = X[rows]
+        out[rows] = (panel @ right)[:size]
+    return out

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from poolwise import nystrom
+
+
+def test_codes_that_pool_exactly_alike_do_no_harm(rng):
+    X = rng.normal(size=(100, 8))
+    C = np.cov(np.hstack([X, X]).T)
+    selected = np.array([0, 1, 2, 8, 9])  # 0 and 8, 1 and 9 are the same code: C_SS is singular
+    assert nystrom.approximation_error(C, selected) == pytest.approx(nystrom.approximation_error(C, selected[:3]), abs=1e-9)
+    A, T = nystrom.reconstruction(C, selected), nystrom.nystrom_transform(C, selected)
+    assert np.abs(A).max() < 2
+    assert np.isfinite(T).all()
+    x = np.hstack([X, X])[:20, selected]
+    np.testing.assert_allclose(np.linalg.norm(x @ T.T, axis=1), np.linalg.norm(x @ A.T, axis=1), rtol=1e-6)
+
+
+def test_selected_codes_without_variance_do_no_harm():
+    C = np.diag([1.0, 0.0, 2.0, 0.0])
+    assert nystrom.approximation_error(C, np.array([1, 2])) == pytest.approx(1 / 3)
+    np.testing.assert_allclose(nystrom.nystrom_transform(C, np.array([1, 2])), [[0, 1], [0, 0]], atol=1e-12)
+    zero = np.zeros((3, 3))
+    assert nystrom.approximation_error(zero, np.array([0])) == nystrom.pca_error(zero, 1) == 0
+    assert np.isfinite(nystrom.nystrom_transform(zero, np.array([0, 1]))).all()
+
+
+def test_near_singular_covariances_stay_within_rounding(rng):
+    X = rng.normal(size=(500, 20))
+    X = np.hstack([X, X + 1e-4 * rng.normal(size=X.shape)])
+    C = np.cov(X.T)
+    everything = np.arange(40)
+    A = nystrom.reconstruction(C, everything)
+    np.testing.assert_allclose(A, np.eye(40), atol=1e-5)
+    assert nystrom.approximation_error(C, everything) == pytest.approx(0, abs=1e-10)
+
+
+def test_transforms_have_one_sign(C):
+    for T in (nystrom.nystrom_transform(C, np.arange(9)), nystrom.pca_transform(C, 9)):
+        assert (T[np.arange(9), np.abs(T).argmax(axis=1)] > 0).all()
+
+
+def test_pca_of_everything_is_a_rotation(C):
+    T = nystrom.pca_transform(C, 60)
+    np.testing.assert_allclose(T @ T.T, np.eye(60), atol=1e-9)
+    assert nystrom.pca_error(C, 60) == pytest.approx(0, abs=1e-12)
+
+
+def test_the_spectrum_sums_to_the_trace(C):
+    assert nystrom.spectrum(C).sum() == pytest.approx(np.trace(C))
+    assert (np.diff(nystrom.spectrum(C)) <= 0).all()
+
+
+@pytest.mark.parametrize(("M", "K"), [(5, 3), (200, 200), (300, 40)])
+@pytest.mark.parametrize("split", [1, 7, 64, 100])
+def test_projection_is_the_same_bits_however_rows_are_split(rng, M, K, split):
+    X, right = rng.normal(size=(150, M)).astype(np.float32), rng.normal(size=(M, K)).astype(np.float32)
+    whole = nystrom.project(X, right)
+    np.testing.assert_allclose(whole, X.astype(np.float64) @ right, atol=1e-3)
+    parts = np.concatenate([nystrom.project(X[i : i + split], right) for i in range(0, 150, split)])
+    assert parts.tobytes() == whole.tobytes()
+    assert nystrom.project(X[:0], right).shape == (0, K)

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from poolwise import datasets
-    from poolwise.estimators import PooledFeatures
+    from poolwise.estimators import AffinitySelector, PooledFeatures
 
 __version__ = "0.1.0"
-__all__ = ["PooledFeatures", "__version__", "datasets"]
+__all__ = ["AffinitySelector", "PooledFeatures", "__version__", "datasets"]
 
 
 def __getattr__(name: str) -> Any:
     # Lazy, so that `poolwise --help` does not wait for numba and scikit-learn.
-    if name == "PooledFeatures":
-        return import_module("poolwise.estimators").PooledFeatures
+    if name in ("AffinitySelector", "PooledFeatures"):
+        return getattr(import_module("poolwise.estimators"), name)
     if name == "datasets":
         return import_module("poolwise.datasets")
     raise AttributeError(f"module 'poolwise' has no attribute {name!r}")

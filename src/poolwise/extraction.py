@@ -98,10 +98,14 @@ class Extractor:
         engine: Threads,
         take: Callable[[slice, Array], None],
         progress: Callable[[int], None] | None = None,
+        then: Callable[[Array], Array] = lambda X: X,
     ) -> None:
-        """Call take(rows, X[rows]) for every block of images, in order; progress(images done) after each."""
+        """Call take(rows, then(X[rows])) for every block of images, in order; progress(images done) after each.
+
+        `then` runs on the block's own thread, `take` on the caller's.
+        """
         blocks = spans(len(images), self.block_size(images.shape[1:]))
-        results = engine.map(lambda rows: self.extract(images[rows]), blocks)
+        results = engine.map(lambda rows: then(self.extract(images[rows])), blocks)
         for rows, X in zip(blocks, results, strict=True):
             take(rows, X)
             if progress is not None:

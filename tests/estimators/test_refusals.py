@@ -63,7 +63,6 @@ def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
         ({"n_codes": 0}, "n_codes must be a whole number of at least 1; got 0"),
         ({"n_codes": 2.5}, "n_codes must be a whole number"),
         ({"n_codes": True}, "n_codes must be a whole number"),
-        ({"n_candidates": 64}, "n_candidates=64"),
         ({"patch_size": 0}, "patch_size must be"),
         ({"patch_size": (3, 3, 3)}, "patch_size must be"),
         ({"stride": 0}, "stride must be"),

@@ -2,7 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from poolwise import PooledFeatures
+from poolwise import AffinitySelector, PooledFeatures
 
 SMALL = {"n_codes": 2, "n_patches": 500, "max_iter": 5}  # the checks' data have as few as ten rows of two numbers
 
@@ -12,6 +12,11 @@ SMALL = {"n_codes": 2, "n_patches": 500, "max_iter": 5}  # the checks' data have
         PooledFeatures(**SMALL),
         PooledFeatures.preset("coates2011", **{**SMALL, "n_codes": 1}),  # two numbers less their mean: one direction
         PooledFeatures(**SMALL, encoder="triangle", pool="rms", grid=[1, 2], scale=None, n_jobs=1),
+        PooledFeatures(**{**SMALL, "n_codes": 1}, n_candidates=2),
+        PooledFeatures.preset("coates2011", **{**SMALL, "n_codes": 1}, n_candidates=1, selection="greedy", transform="pca"),
+        PooledFeatures(**{**SMALL, "n_codes": 1}, n_candidates=2, encoder="vq", selection="kmedoids", transform=None),
+        AffinitySelector(),
+        AffinitySelector(selection="greedy", n_jobs=1),
     ]
 )
 def test_scikit_learn(estimator, check):

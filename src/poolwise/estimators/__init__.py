@@ -1,5 +1,6 @@
 """The scikit-learn estimators: they validate, call the rooms in the order of the paper, and store what comes out."""
 
+from poolwise.estimators.affinity_selector import AffinitySelector
 from poolwise.estimators.pooled_features import PooledFeatures
 
-__all__ = ["PooledFeatures"]
+__all__ = ["AffinitySelector", "PooledFeatures"]

@@ -1,41 +1,58 @@
 """`PooledFeatures`: images to standardised, pooled activations of a learned dictionary."""
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from poolwise.arrays import Array
-from poolwise.encoding import ENCODERS, Encoder, fold_dictionary
-from poolwise.engine import Threads, spans, thread_count
-from poolwise.estimators.images import check_choice, check_images, check_pair, check_real, check_whole
+from poolwise.encoding import Encoder, FoldedDictionary, fold_dictionary
+from poolwise.engine import Threads, spans
+from poolwise.estimators.images import check_choice, check_images
+from poolwise.estimators.learning import Scale, choose, learn_codes, learn_covariance, learn_scale, standardize
+from poolwise.estimators.method_and_parameter import method_and_parameter
+from poolwise.estimators.parameters import check_parameters, check_selection, fit_to_images
 from poolwise.estimators.presets import PRESETS
+from poolwise.estimators.randomness import generator
 from poolwise.extraction import Extractor
-from poolwise.kmeans import METHODS, Dictionary, Init, Method, learn_dictionary
-from poolwise.patches import Contrast, normalize_contrast, position_grid, sample_patches
-from poolwise.pooling import POOLS, Grid, Pool, as_grids, cut_cells
+from poolwise.kmeans import Init, Method
+from poolwise.nystrom import project
+from poolwise.patches import Contrast
+from poolwise.pooling import Grid, Pool
 from poolwise.progress import Stages
-from poolwise.statistics import Moments
-from poolwise.whitening import Kind, Whitening, fit_whitening, whiten
+from poolwise.selection import Selection, Way
+from poolwise.whitening import Kind, Whitening
 
 _BLOCK = 16384
 
 
+@method_and_parameter("transform")
 class PooledFeatures(TransformerMixin, BaseEstimator):
     """Learn a dictionary of codes from images without labels, and turn images into pooled features.
 
     Patches p are contrast-normalised and whitened; K-means gives codes d_k; a code's activation max(0, d_k·p - α) is
-    averaged over each cell of a grid on the image and standardised. The features suit a linear classifier.
+    averaged over each cell of a grid on the image and standardised. With `n_candidates`, K-means gives more codes than are
+    wanted, and those are kept that differ in what they say after pooling. The features suit a linear classifier.
 
     Parameters
     ----------
     n_codes : int, default=200
         K, the codes kept. Features per image: K × cells (2K × cells if `two_sided`).
-    n_candidates : None
-        Plain K-means. Selection from M candidates after pooling is not part of this version.
+    n_candidates : int or None, default=None
+        M, the codes that K-means learns and the K are selected from; 4 to 8 times K is a good choice. None: plain K-means.
+    selection : {"affinity", "kmedoids", "greedy", "cholesky", "random", "authors"}, default="affinity"
+        How the K are chosen, from the covariance of the candidates' pooled activations; see `poolwise.selection`.
+    transform : {"nystrom", "pca", None}, default="nystrom"
+        What is made of the selected codes' outputs: the Nyström transform, by which distances become those of all M outputs as
+        far as the K can tell; or the outputs as they are. "pca" selects nothing: it projects all M outputs on their K largest
+        directions, as a bound for any selection, and computes all M codes for every image. None of them without candidates.
+    n_super_patches : int or None, default=None
+        Samples for the covariance: that many random windows of a pooling cell's size, or every cell of every image.
     patch_size : int or (height, width), default=6
     stride : int, default=1
         Distance between neighbouring patches.
@@ -79,8 +96,18 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    codes_ : (K, d) float32
-        The dictionary, in the space of whitened patches.
+    codes_ : (K, d) float32, (M, d) for transform="pca"
+        The codes that are computed, in the space of whitened patches.
+    candidates_ : (M, d) float32
+        What they were selected from.
+    selected_ : (K,) and cluster_ : (M,)
+        Indices of candidates: those kept, ascending, and for each candidate the one that stands for it.
+    covariance_ : (M, M) or None
+        C of the candidates' standardised pooled activations (2M for `two_sided`).
+    transform_ : (K, K), (K, M) or None
+        T: features are T x in every cell.
+    selection_ : poolwise.selection.Selection or None
+        How selection went.
     whitening_mean_, whitening_matrix_ : (d,), (d, d)
         m and W: a patch p is whitened to W (p - m).
     pooled_mean_, pooled_scale_ : (K or 2K,) if scale="shared", else (cells, K or 2K)
@@ -103,11 +130,19 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
     (20, 32)
     """
 
+    covariance_: Any
+    selection_: Selection | None
+    transform_: Array | None
+    _right: Array | None
+
     def __init__(
         self,
         n_codes: int = 200,
-        n_candidates: None = None,
+        n_candidates: int | None = None,
         *,
+        selection: Way = "affinity",
+        transform: Literal["nystrom", "pca"] | None = "nystrom",
+        n_super_patches: int | None = None,
         patch_size: int | tuple[int, int] = 6,
         stride: int = 1,
         dictionary: Method = "kmeans",
@@ -124,7 +159,7 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         two_sided: bool = False,
         pool: Pool = "average",
         grid: Grid = 2,
-        scale: Literal["shared", "cell"] | None = "shared",
+        scale: Scale = "shared",
         scale_offset: float = 0.01,
         image_shape: tuple[int, ...] | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -133,6 +168,9 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
     ) -> None:
         self.n_codes = n_codes
         self.n_candidates = n_candidates
+        self.selection = selection
+        self.__dict__["transform"] = transform
+        self.n_super_patches = n_super_patches
         self.patch_size = patch_size
         self.stride = stride
         self.dictionary = dictionary
@@ -166,8 +204,12 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         check_choice("preset", name, tuple(PRESETS))
         return cls(**{**PRESETS[name], **changes})
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name."""
+        return {**super().get_params(deep), "transform": self.__dict__["transform"]}
+
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn codes and the scale of their pooled activations from images.
+        """Learn codes, select among them, and learn the scale of their pooled activations from images.
 
         X : (n, H, W, c), (n, H, W) or (n, H·W·c), uint8 or float in 0..255; may be a read-only memory map. y is ignored.
         """
@@ -175,7 +217,7 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
-        """`fit(X).transform(X)`, with each image encoded once instead of twice; the same numbers."""
+        """`fit(X).transform(X)`; without candidates each image is encoded once instead of twice. The same numbers."""
         if fit_params:
             raise TypeError(f"fit_transform takes no {', '.join(fit_params)}")
         return self._fit(X, keep=True)
@@ -184,30 +226,51 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         """Features of images, (n, H, W, c) to (n, cells · K or 2K) float32. Memory beyond the result does not grow with n."""
         check_is_fitted(self)
         images, _ = check_images(self, X, reset=False)
-        extractor = self._extractor
         with Threads(self.n_jobs) as engine:
-            features = np.empty((len(images), extractor.n_features), np.float32)
-            stages = Stages(bool(self.verbose), "PooledFeatures ")
-            with stages.stage("transform", len(images)) as update:
+            return self._features(images, engine, Stages(bool(self.verbose), "PooledFeatures "))
 
-                def take(rows: slice, pooled: Array) -> None:
-                    features[rows] = self._standardize(pooled)
+    def reselect(self, **changes: Any) -> Self:
+        """Choose again from the same candidates, without the images: a new fitted model.
 
-                extractor.extract_into(images, engine, take, lambda done: update(done, ""))
-        return features
+        changes : any of n_codes, selection, transform, random_state. The same as a fit with them, for encoder="threshold"; the
+        others' activations depend on all codes together, so they need the images.
+
+        >>> images = np.random.default_rng(0).integers(0, 256, size=(20, 16, 16, 3), dtype=np.uint8)
+        >>> model = PooledFeatures(4, 16, n_patches=2000, random_state=0).fit(images)
+        >>> model.reselect(n_codes=8, selection="greedy").transform(images).shape
+        (20, 32)
+        """
+        check_is_fitted(self)
+        unknown = set(changes) - {"n_codes", "selection", "transform", "random_state"}
+        if unknown:
+            raise TypeError(
+                f"reselect changes n_codes, selection, transform and random_state; got {', '.join(sorted(unknown))}"
+            )
+        if self.covariance_ is None:
+            raise ValueError("this model was fitted without candidates; give n_candidates to select from")
+        if self._encoding[0] != "threshold":
+            raise ValueError(f"encoder={self._encoding[0]!r} has activations that depend on all codes together; fit again")
+        twin = copy.copy(self).set_params(**changes)
+        check_selection({**twin.get_params(), "n_candidates": len(self.candidates_)})
+        with Threads(self.n_jobs) as engine:
+            twin._choose(twin._rngs()[1], engine, Stages(bool(self.verbose), "PooledFeatures "))
+        return twin
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names such as `pool2x2_r0c1_code17`; two-sided ones end in `_pos` or `_neg`."""
+        """Names such as `pool2x2_r0c1_code17` (two-sided: `_pos`, `_neg`); after a transform `pool2x2_r0c1_nystrom17`."""
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)
-        signs: Sequence[str] = ("_pos", "_neg") if self._extractor.dictionary.two_sided else ("",)
+        kinds: Sequence[str] = ("code{}_pos", "code{}_neg") if self._extractor.dictionary.two_sided else ("code{}",)
+        count = len(self.codes_)
+        if self.transform_ is not None:
+            kinds, count = (f"{self._transform}{{}}",), len(self.transform_)
         names = [
-            f"pool{rows}x{columns}_r{i}c{j}_code{k}{sign}"
+            f"pool{rows}x{columns}_r{i}c{j}_{kind.format(k)}"
             for rows, columns in self.grids_
             for i in range(rows)
             for j in range(columns)
-            for sign in signs
-            for k in range(len(self.codes_))
+            for kind in kinds
+            for k in range(count)
         ]
         return np.asarray(names, dtype=object)
 
@@ -220,18 +283,31 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         """Learn everything; the features of X if `keep`, else an empty array. A fit that fails leaves the model as it was."""
         before = dict(self.__dict__)
         try:
-            self._check_parameters()
+            params = self.get_params()
+            check_parameters(params)
             images, is_rows = check_images(self, X, reset=True)
-            self._clip_to_images(is_rows)
-            rng = self._rng()
+            self.patch_size_, self.grids_ = fit_to_images(params, self.image_shape_in_, is_rows)
+            rng, choice_rng = self._rngs()
             stages = Stages(bool(self.verbose), "PooledFeatures ")
             with Threads(self.n_jobs) as engine:
-                learned = self._learn_codes(images, rng, engine, stages)
-                self.codes_ = learned.codes
-                self.objective_ = learned.objective
-                self.n_iter_ = learned.n_iter
-                self.converged_ = learned.converged
-                features = self._learn_scale(images, engine, stages, keep)
+                size = int(self.n_codes if self.n_candidates is None else self.n_candidates)
+                learned, white = learn_codes(images, size, self.patch_size_, params, rng, engine, stages)
+                self.candidates_, self.whitening_mean_, self.whitening_matrix_ = learned.codes, white.m, white.W
+                self.objective_, self.n_iter_, self.converged_ = learned.objective, learned.n_iter, learned.converged
+                self._encoding = self.encoder, float(self.alpha), bool(self.two_sided)
+                self._extractor = Extractor(
+                    self.patch_size_,
+                    int(self.stride),
+                    self.contrast,
+                    self.contrast_offset,
+                    self._fold(self.candidates_),
+                    self.pool,
+                    self.grids_,
+                )
+                if self.n_candidates is None:
+                    features = self._keep_all(images, engine, stages, keep)
+                else:
+                    features = self._keep_some(images, rng, choice_rng, engine, stages, keep)
             self.timings_ = stages.seconds
         except BaseException:
             self.__dict__.clear()
@@ -239,113 +315,69 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
             raise
         return features
 
-    def _rng(self) -> np.random.Generator:
-        try:
-            random = check_random_state(self.random_state)
-        except ValueError as error:
-            raise ValueError(f"random_state must be an int, a RandomState or None; got {self.random_state!r}") from error
-        return np.random.default_rng(int(random.randint(2**32, dtype=np.uint64)))
+    def _rngs(self) -> tuple[np.random.Generator, np.random.Generator]:
+        """For learning candidates, and for choosing among them: that one is the same however much the first has drawn."""
+        rng = generator(self.random_state)
+        return rng, rng.spawn(1)[0]
 
-    def _learn_codes(self, images: Array, rng: np.random.Generator, engine: Threads, stages: Stages) -> Dictionary:
-        """Stages 1 to 4: patches, contrast, whitening, dictionary."""
-        with stages.stage("patches"):
-            P = sample_patches(images, int(self.n_patches), self.patch_size_, rng)
+    def _fold(self, codes: Array) -> FoldedDictionary:
+        """As fitted, whatever set_params changes before the next fit."""
+        return fold_dictionary(codes, Whitening(self.whitening_mean_, self.whitening_matrix_), *self._encoding)
 
-            def normalize(rows: slice) -> None:
-                P[rows] = normalize_contrast(P[rows], self.contrast, self.contrast_offset)
-
-            engine.each(normalize, len(P))
-        with stages.stage("whitening"):
-            white = fit_whitening(P, self.whitening, self.whitening_offset, engine)
-            whiten(P, white, engine)
-            self.whitening_mean_, self.whitening_matrix_ = white.m, white.W
-        with stages.stage("dictionary", int(self.max_iter)) as update:
-            return learn_dictionary(
-                P,
-                int(self.n_codes),
-                rng,
-                engine,
-                method=self.dictionary,
-                init=self.init,
-                max_iter=int(self.max_iter),
-                tol=self.tol,
-                progress=lambda round, objective: update(round, f"objective {objective:.6g}"),
-            )
-
-    def _learn_scale(self, images: Array, engine: Threads, stages: Stages, keep: bool) -> Array:
-        """Stages 5 to 8: encode and pool every image, take the moments; the pooled activations are kept only if asked."""
-        white = Whitening(self.whitening_mean_, self.whitening_matrix_)
-        folded = fold_dictionary(self.codes_, white, self.encoder, self.alpha, bool(self.two_sided))
-        extractor = Extractor(
-            self.patch_size_, int(self.stride), self.contrast, self.contrast_offset, folded, self.pool, self.grids_
+    def _keep_all(self, images: Array, engine: Threads, stages: Stages, keep: bool) -> Array:
+        """Plain K-means: every code is kept, and nothing is known of their covariance."""
+        self.codes_ = self.candidates_
+        self.selected_ = self.cluster_ = np.arange(len(self.codes_))
+        self.covariance_ = self.selection_ = self.transform_ = self._right = None
+        features = np.empty((len(images) if keep else 0, self._extractor.n_features), np.float32)
+        self.pooled_mean_, self.pooled_scale_ = learn_scale(
+            self._extractor, images, self.scale, self.scale_offset, engine, stages, features if keep else None
         )
-        outputs = extractor.dictionary.outputs
-        width = outputs if self.scale == "shared" else extractor.n_features
-        moments = Moments(width, diagonal=True)
-        features = np.empty((len(images) if keep else 0, extractor.n_features), np.float32)
-        with stages.stage("pooling", len(images)) as update:
-
-            def take(rows: slice, pooled: Array) -> None:
-                if self.scale is not None:
-                    moments.update(pooled.reshape(-1, width))
-                if keep:
-                    features[rows] = pooled
-
-            if keep or self.scale is not None:
-                extractor.extract_into(images, engine, take, lambda done: update(done, ""))
-        # var with n - 1 for scale="cell", as in coates2011; std² with n for scale="shared", as in jia2012
-        mean = np.zeros(width) if self.scale is None else moments.mean
-        spread = np.ones(width) if self.scale is None else moments.scale(self.scale_offset, int(self.scale == "cell"))
-        shape = (outputs,) if self.scale == "shared" else (extractor.n_cells, outputs)
-        self.pooled_mean_, self.pooled_scale_ = mean.reshape(shape), spread.reshape(shape)
-        self._extractor = extractor  # what was fitted stays, whatever set_params changes before the next fit
         for rows in spans(len(features), _BLOCK):
-            features[rows] = self._standardize(features[rows])
+            features[rows] = self._finish(features[rows])
         return features
 
-    def _standardize(self, pooled: Array) -> Array:
-        """(n, cells · outputs) pooled activations to features."""
-        cells = pooled.reshape(len(pooled), -1, self.pooled_mean_.shape[-1])
-        standard: Array = (cells - self.pooled_mean_.astype(np.float32)) / self.pooled_scale_.astype(np.float32)
-        return standard.reshape(pooled.shape)
-
-    def _check_parameters(self) -> None:
-        if self.n_candidates is not None:
-            raise ValueError(
-                f"n_candidates={self.n_candidates!r}: choosing codes after pooling is not in this version of poolwise; "
-                f"leave n_candidates=None for plain K-means"
+    def _keep_some(self, images: Array, rng: Any, choice_rng: Any, engine: Threads, stages: Stages, keep: bool) -> Array:
+        """Stages 5 to 12 for the candidates; the features come from the codes kept, in a pass of their own."""
+        self._candidate_mean, self._candidate_scale, self.covariance_ = learn_covariance(
+            self._extractor, images, self.scale, self.scale_offset, self.n_super_patches, rng, engine, stages
+        )
+        self._choose(choice_rng, engine, stages)
+        if self.encoder != "threshold" and len(self.codes_) < len(self.candidates_):  # fewer codes, other activations
+            self.pooled_mean_, self.pooled_scale_ = learn_scale(
+                self._extractor, images, self.scale, self.scale_offset, engine, stages
             )
-        for name in ("n_codes", "stride", "n_patches", "max_iter"):
-            check_whole(name, getattr(self, name), 1)
-        for name in ("tol", "contrast_offset", "whitening_offset", "alpha", "scale_offset"):
-            check_real(name, getattr(self, name))
-        check_choice("dictionary", self.dictionary, METHODS)
-        check_choice("init", self.init, ("patches", "noise"))
-        check_choice("contrast", self.contrast, ("std", "variance", None))
-        check_choice("whitening", self.whitening, ("std", "variance", None))
-        check_choice("encoder", self.encoder, ENCODERS)
-        check_choice("pool", self.pool, POOLS)
-        check_choice("scale", self.scale, ("shared", "cell", None))
-        if not isinstance(self.two_sided, bool | np.bool_):
-            raise ValueError(f"two_sided must be True or False; got {self.two_sided!r}")
-        if self.two_sided and self.encoder != "threshold":
-            raise ValueError(f"two_sided=True is for encoder='threshold'; got encoder={self.encoder!r}")
-        if self.n_patches < self.n_codes:
-            raise ValueError(f"n_patches={self.n_patches} patches cannot give n_codes={self.n_codes} different codes")
-        thread_count(self.n_jobs)
+        return self._features(images, engine, stages) if keep else np.empty((0, 0), np.float32)
 
-    def _clip_to_images(self, is_rows: bool) -> None:
-        """Patch and grid as they fit the images; only rows without an image_shape are worth clipping silently."""
-        H, W, c = self.image_shape_in_
-        patch, grids = check_pair("patch_size", self.patch_size), as_grids(self.grid)
-        if is_rows and self.image_shape is None:
-            patch = 1, min(patch[1], W)
-            _, w = position_grid((H, W), patch, int(self.stride))
-            grids = tuple(dict.fromkeys((1, min(columns, w)) for _, columns in grids))
-        if patch[0] * patch[1] * c == 1 and self.contrast is not None:
-            raise ValueError(
-                f"a patch of a single number has no contrast; images are {H}×{W} (n_features = {self.n_features_in_}) and "
-                f"the patch is 1×1. Give larger images, a larger patch_size, or contrast=None"
-            )
-        cut_cells(position_grid((H, W), patch, int(self.stride)), grids)
-        self.patch_size_, self.grids_ = patch, grids
+    def _choose(self, rng: np.random.Generator, engine: Threads, stages: Stages) -> None:
+        """Stages 9 to 12: which candidates are kept, and the transform of their outputs."""
+        self._transform = self.__dict__["transform"]
+        chosen = choose(
+            self.covariance_, len(self.candidates_), int(self.n_codes), self.selection, self._transform, rng, engine, stages
+        )
+        self.selected_, self.cluster_, self.selection_ = chosen.selected, chosen.cluster, chosen.selection
+        self.transform_ = chosen.transform
+        self._right = None if chosen.transform is None else np.ascontiguousarray(chosen.transform.T, np.float32)
+        self.codes_ = self.candidates_[self.selected_]
+        self.pooled_mean_ = self._candidate_mean[..., chosen.outputs]
+        self.pooled_scale_ = self._candidate_scale[..., chosen.outputs]
+        self._extractor = replace(self._extractor, dictionary=self._fold(self.codes_))
+
+    def _features(self, images: Array, engine: Threads, stages: Stages) -> Array:
+        """Images to features; memory beyond the result does not grow with their number."""
+        width = self._extractor.n_features if self._right is None else self._extractor.n_cells * self._right.shape[1]
+        features = np.empty((len(images), width), np.float32)
+        with stages.stage("transform", len(images)) as update:
+
+            def take(rows: slice, X: Array) -> None:
+                features[rows] = X
+
+            self._extractor.extract_into(images, engine, take, lambda done: update(done, ""), self._finish)
+        return features
+
+    def _finish(self, pooled: Array) -> Array:
+        """(n, cells · outputs) pooled activations to features: standardised and, cell by cell, transformed."""
+        standard = standardize(pooled, self.pooled_mean_, self.pooled_scale_)
+        if self._right is None:
+            return standard
+        return project(standard.reshape(-1, len(self._right)), self._right).reshape(len(pooled), -1)

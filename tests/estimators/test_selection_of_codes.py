@@ -1,0 +1,273 @@
+"""`PooledFeatures` with candidates: which codes are kept, what is made of them, and choosing again."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from test_pooled_features import naive_features, peak_memory
+
+from poolwise import PooledFeatures
+from poolwise.estimators import learning
+from poolwise.nystrom import reconstruction
+from poolwise.selection import WAYS
+
+from settings import QUICK
+
+PDL = {**QUICK, "n_candidates": 40}
+
+
+@pytest.fixture(scope="module")
+def pdl(photos):
+    return PooledFeatures(**PDL).fit(photos)
+
+
+@pytest.fixture(scope="module")
+def candidates(photos):
+    """Features of all 40 candidates: K-means alone, with the same seed."""
+    return PooledFeatures(**{**QUICK, "n_codes": 40}).fit(photos)
+
+
+def test_candidates_are_those_of_plain_k_means(pdl, candidates):
+    assert pdl.candidates_.tobytes() == candidates.codes_.tobytes()
+    np.testing.assert_array_equal(pdl.codes_, pdl.candidates_[pdl.selected_])
+    assert pdl.selected_.shape == (8,)
+    assert pdl.cluster_.shape == (40,)
+    assert set(pdl.cluster_) == set(pdl.selected_)
+    np.testing.assert_allclose(pdl.pooled_scale_, candidates.pooled_scale_[pdl.selected_], rtol=1e-4)
+
+
+def test_covariance_is_that_of_all_cells_of_all_images(pdl, candidates, photos):
+    X = candidates.transform(photos).reshape(-1, 40).astype(np.float64)
+    np.testing.assert_allclose(pdl.covariance_, np.cov(X.T, ddof=0), atol=1e-5)
+
+
+def test_untransformed_features_are_those_of_the_selected_candidates(pdl, candidates, photos):
+    plain = pdl.reselect(transform=None)
+    expected = candidates.transform(photos).reshape(len(photos), 4, 40)[:, :, pdl.selected_]
+    np.testing.assert_allclose(plain.transform(photos).reshape(expected.shape), expected, atol=1e-4)
+    np.testing.assert_allclose(plain.transform(photos[:4]), naive_features(plain, photos[:4]), atol=1e-4)
+
+
+def test_transformed_features_have_the_distances_of_the_reconstructed_ones(pdl, photos):
+    selected = pdl.reselect(transform=None).transform(photos[:30]).reshape(30, 4, 8)
+    A = reconstruction(pdl.covariance_, pdl.selected_)
+    full = (selected @ A.T).reshape(30, -1)
+    ours = pdl.transform(photos[:30])
+    assert ours.shape == (30, 32)
+    distances = [np.linalg.norm(f[:, None] - f[None], axis=2) for f in (ours, full)]
+    np.testing.assert_allclose(*distances, atol=1e-3)
+    np.testing.assert_allclose(ours.reshape(-1, 8), selected.reshape(-1, 8) @ pdl.transform_.T, atol=1e-4)
+
+
+def test_pca_projects_all_candidates(pdl, candidates, photos):
+    bound = PooledFeatures(**PDL, transform="pca").fit(photos)
+    X = candidates.transform(photos).reshape(-1, 40)
+    np.testing.assert_allclose(bound.transform(photos).reshape(-1, 8), X @ bound.transform_.T, atol=1e-3)
+    assert len(bound.codes_) == 40
+    assert bound.selection_ is None
+    np.testing.assert_array_equal(bound.selected_, np.arange(40))
+
+
+def test_keeping_every_candidate_changes_no_distance(candidates, photos):
+    everything = PooledFeatures(**{**QUICK, "n_codes": 40}, n_candidates=40).fit(photos)
+    np.testing.assert_array_equal(everything.selected_, np.arange(40))
+    a, b = (model.transform(photos[:20]) for model in (everything, candidates))
+    distances = [np.linalg.norm(f[:, None] - f[None], axis=2) for f in (a, b)]
+    np.testing.assert_allclose(*distances, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"transform": None},
+        {"transform": "pca"},
+        {"scale": "cell"},
+        {"scale": None},
+        {"two_sided": True},
+        {"two_sided": True, "transform": "pca"},
+        {"encoder": "triangle"},
+        {"encoder": "vq", "scale": "cell"},
+        {"grid": [1, 2], "pool": "max"},
+        {"n_super_patches": 500},
+    ],
+)
+def test_fit_transform_is_fit_then_transform_to_the_bit(photos, settings):
+    a = PooledFeatures(**PDL, **settings).fit_transform(photos)
+    model = PooledFeatures(**PDL, **settings).fit(photos)
+    assert a.tobytes() == model.transform(photos).tobytes()
+    assert np.isfinite(a).all()
+    assert a.shape[1] == len(model.get_feature_names_out()) == len(set(model.get_feature_names_out()))
+    assert a.std() > 0.01
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_same_seed_same_bits_on_1_2_and_4_threads(photos, way):
+    runs = [PooledFeatures(**PDL, selection=way, n_jobs=n).fit(photos) for n in (1, 2, 4)]
+    assert len({run.selected_.tobytes() for run in runs}) == 1
+    assert len({run.covariance_.tobytes() for run in runs}) == 1
+    assert len({run.transform(photos).tobytes() for run in runs}) == 1
+
+
+@pytest.mark.parametrize("transform", ["nystrom", "pca"])
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_features_do_not_depend_on_the_batch_split(photos, pdl, transform, size):
+    model = pdl.reselect(transform=transform)
+    whole = model.transform(photos)
+    parts = [model.transform(photos[i : i + size]) for i in range(0, len(photos), size)]
+    assert np.concatenate(parts).tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize("two_sided", [False, True])
+@pytest.mark.parametrize(
+    "changes",
+    [{"n_codes": 5}, {"selection": "greedy", "transform": None}, {"selection": "random", "transform": "pca"}, {"n_codes": 40}],
+)
+def test_choosing_again_is_a_fit_without_the_images(photos, changes, two_sided):
+    once = PooledFeatures(**PDL, two_sided=two_sided).fit(photos)
+    before = once.transform(photos)
+    again, fresh = once.reselect(**changes), PooledFeatures(**{**PDL, **changes}, two_sided=two_sided).fit(photos)
+    np.testing.assert_array_equal(again.selected_, fresh.selected_)
+    assert again.transform(photos).tobytes() == fresh.transform(photos).tobytes()
+    assert again.get_params() == fresh.get_params()
+    assert once.transform(photos).tobytes() == before.tobytes()  # the first is as it was
+    back = again.reselect(n_codes=8, selection="affinity", transform="nystrom")
+    assert back.transform(photos).tobytes() == before.tobytes()
+
+
+def test_choosing_again_with_another_seed_keeps_the_candidates(pdl):
+    other = pdl.reselect(selection="random", random_state=5)
+    assert other.candidates_.tobytes() == pdl.candidates_.tobytes()
+    assert other.selected_.tobytes() != pdl.reselect(selection="random").selected_.tobytes()
+
+
+def test_choosing_again_obeys_what_was_fitted(photos):
+    model = PooledFeatures(**PDL).fit(photos)
+    expected = model.reselect(n_codes=5).transform(photos)
+    model.set_params(alpha=9.0, encoder="triangle", stride=3, pool="max", n_candidates=None)
+    np.testing.assert_array_equal(model.reselect(n_codes=5).transform(photos), expected)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "changes", "error", "message"),
+    [
+        ({}, {"n_codes": 41}, ValueError, "n_codes=41 codes cannot be selected from n_candidates=40"),
+        ({}, {"n_codes": 0}, ValueError, "n_codes must be"),
+        ({}, {"selection": "best"}, ValueError, "selection must be one of 'affinity'"),
+        ({}, {"transform": "whiten"}, ValueError, "transform must be one of 'nystrom', 'pca', None; got 'whiten'"),
+        ({}, {"patch_size": 4}, TypeError, "reselect changes n_codes, selection, transform and random_state; got patch_size"),
+        ({"n_candidates": None}, {"n_codes": 4}, ValueError, "fitted without candidates"),
+        ({"encoder": "vq"}, {"n_codes": 4}, ValueError, "encoder='vq' has activations that depend on all codes"),
+    ],
+)
+def test_choosing_again_says_what_it_cannot(photos, fitted, changes, error, message):
+    model = PooledFeatures(**{**PDL, **fitted}).fit(photos)
+    before = model.transform(photos[:3])
+    with pytest.raises(error, match=message):
+        model.reselect(**changes)
+    np.testing.assert_array_equal(model.transform(photos[:3]), before)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"n_candidates": 7},
+            "n_codes=8 codes cannot be selected from n_candidates=7; give more candidates, or None for K-means",
+        ),
+        ({"n_candidates": 0}, "n_candidates must be a whole number of at least 1"),
+        ({"n_candidates": "many"}, "n_candidates must be a whole number"),
+        ({"n_candidates": 64, "n_patches": 50}, "n_patches=50 patches cannot give n_candidates=64 different codes"),
+        ({"selection": "Affinity"}, "selection must be one of"),
+        ({"transform": "PCA"}, "transform must be one of"),
+        ({"n_super_patches": 1}, "n_super_patches must be a whole number of at least 2"),
+        ({"n_candidates": 40, "n_super_patches": 100, "scale": "cell"}, "a super-patch is of no cell"),
+    ],
+)
+def test_wrong_parameters_get_an_error_that_names_them(photos, settings, message):
+    with pytest.raises(ValueError, match=message):
+        PooledFeatures(**{**QUICK, **settings}).fit(photos)
+
+
+def test_transform_is_both_a_parameter_and_a_method(photos, pdl):
+    model = PooledFeatures(**PDL, transform="pca")
+    assert model.get_params()["transform"] == "pca"
+    assert callable(model.transform)
+    assert clone(model).get_params() == model.get_params()
+    assert model.set_params(transform=None).get_params()["transform"] is None
+    assert "transform=None" in repr(model)
+    assert clone(pdl).get_params()["transform"] == "nystrom"
+    twin = pickle.loads(pickle.dumps(pdl))  # noqa: S301  (joblib workers do this; we never read such files)
+    assert twin.get_params()["transform"] == "nystrom"
+    np.testing.assert_array_equal(twin.transform(photos), pdl.transform(photos))
+    assert PooledFeatures.transform.__doc__.startswith("Features of images")
+    frame = model.set_params(transform="nystrom").set_output(transform="pandas").fit_transform(photos)
+    assert frame.columns[0] == "pool2x2_r0c0_nystrom0"
+
+
+def test_a_grid_search_over_selection_and_transform(photos):
+    labels = np.arange(len(photos)) // 10
+    grid = {"pooledfeatures__transform": ["nystrom", None], "pooledfeatures__selection": ["greedy", "random"]}
+    search = GridSearchCV(make_pipeline(PooledFeatures(**PDL), LinearSVC(dual=False)), grid, cv=2).fit(photos, labels)
+    scores = search.cv_results_["mean_test_score"]
+    assert len(scores) == 4
+    assert scores.min() > 3 / 16  # well above chance
+
+
+def test_feature_names_say_what_a_feature_is(photos, pdl):
+    assert pdl.get_feature_names_out()[9] == "pool2x2_r0c1_nystrom1"
+    assert pdl.reselect(transform="pca").get_feature_names_out()[0] == "pool2x2_r0c0_pca0"
+    assert pdl.reselect(transform=None).get_feature_names_out()[0] == "pool2x2_r0c0_code0"
+    pdl.reselect(transform=None).set_params(transform="pca").get_feature_names_out()  # as fitted, not as set
+
+
+def test_super_patches_give_a_similar_covariance_from_another_sample(photos, pdl):
+    sampled = PooledFeatures(**PDL, n_super_patches=3000).fit(photos)
+    assert sampled.candidates_.tobytes() == pdl.candidates_.tobytes()
+    a, b = sampled.covariance_, pdl.covariance_
+    assert 0.9 < np.corrcoef(a.ravel(), b.ravel())[0, 1] < 1
+
+
+def test_selection_leaves_fewer_images_than_codes_alone(photos):
+    few = PooledFeatures(**{**QUICK, "n_codes": 6}, n_candidates=40, grid=1).fit(photos[:5])  # 5 samples for 40 codes
+    assert np.isfinite(few.transform(photos)).all()
+
+
+def test_memory_of_fit_is_that_of_the_covariance_not_of_the_images(photos):
+    few, many = np.resize(photos, (400, 32, 32, 3)), np.resize(photos, (2000, 32, 32, 3))
+    fit = [peak_memory(lambda x=x: PooledFeatures(**PDL, n_jobs=1).fit(x)) for x in (few, many)]
+    assert fit[1] - fit[0] < 200_000
+
+
+def test_it_tells_how_selection_went(photos, capsys):
+    model = PooledFeatures(**PDL, verbose=1).fit(photos)
+    assert {"covariance", "selection", "projection"} <= set(model.timings_)
+    assert model.selection_.propagation.converged
+    assert model.selection_.propagation.rounds > 0
+    assert "PooledFeatures covariance" in capsys.readouterr().err
+
+
+def test_unrest_is_warned_of(photos, pdl, monkeypatch):
+    from poolwise import affinity
+
+    monkeypatch.setattr(affinity, "_TRY_ROUNDS", 3)
+    with pytest.warns(ConvergenceWarning, match=r"did not come to rest in \d+ rounds; the 8 exemplars are its closest state"):
+        assert len(pdl.reselect(random_state=1).selected_) == 8
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pdl.reselect(selection="greedy")
+
+
+def test_a_failed_choice_leaves_the_model_as_it_was(photos, pdl, monkeypatch):
+    model = clone(pdl).fit(photos)
+    before = dict(model.__dict__)
+    monkeypatch.setattr(learning, "select", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(photos)
+    assert model.__dict__ == before

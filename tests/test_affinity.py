@@ -40,7 +40,7 @@ def test_it_finds_the_clusters_that_are_there(matrices, engine, rng):
     found = find_exemplars(matrices["clusters"].copy(), 30, engine, rng)
     np.testing.assert_array_equal(found.label, np.repeat(np.arange(30), 8))
     assert found.converged
-    assert found.merges == found.splits == found.swaps == 0
+    assert found.merges == found.splits == 0
 
 
 def test_the_result_says_how_k_was_reached_where_no_preference_gives_it(matrices, engine, rng):
@@ -99,6 +99,33 @@ def test_codes_without_variance_are_unlike_all_others_and_like_each_other():
 def test_rounding_never_makes_a_similarity_positive(rng):
     x = rng.normal(size=(100, 1)) * rng.uniform(1e-6, 1e6, size=50)
     assert similarity(np.cov(x.T)).max() <= 0
+
+
+def test_no_single_swap_improves_the_exemplars(matrices, engine, rng):
+    S = matrices["noise"]
+    found = find_exemplars(S.copy(), 30, engine, rng)
+    again = Exemplars(S, found.exemplars)
+    again.improve()
+    assert again.similarity <= 0.9999 * Exemplars(S, found.exemplars).similarity  # negative: at most that much was left
+
+
+def test_similarity_must_be_symmetric(rng, engine):
+    with pytest.raises(ValueError, match="S is not symmetric"):
+        find_exemplars(-rng.random((30, 30)).astype(np.float32), 5, engine, rng)
+
+
+def test_net_similarity_is_at_the_preference_of_its_round(matrices, engine):
+    S = matrices["noise"].copy()
+    messages = Messages(S, engine, 0.8)
+    ends = []
+    for preference in (-1.95, -1.9, -1.85):
+        messages.settle(preference, 60)
+        exemplars = np.flatnonzero(messages.is_exemplar)
+        ends.append(
+            (len(messages.net_similarity), Exemplars(matrices["noise"], exemplars).similarity + preference * len(exemplars))
+        )
+    for rounds, net in ends:
+        assert messages.net_similarity[rounds - 1] == pytest.approx(net, rel=1e-4)
 
 
 def test_progress_tells_each_preference(matrices, engine, rng):

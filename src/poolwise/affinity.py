@@ -81,9 +81,9 @@ class Propagation:
     """What came of it, and how.
 
     exemplars : (K,) ascending    label : (M,) the rank among them of the one most similar to each code
-    preference, damping : at the end    converged : the exemplars came to rest
-    net_similarity : list of the net similarity after each round    oscillations : cycles that were met and damped
-    tries : preferences tried    merges, splits, swaps : single steps to exactly K where no preference gave it
+    preference, damping : at the end    converged : the exemplars came to rest    tries : preferences tried
+    net_similarity : after each round, at its preference    oscillations : cycles that were met and damped
+    merges, splits : single steps to K where no preference gave it    swaps : those that gained, at the end
     """
 
     exemplars: Array
@@ -113,21 +113,31 @@ class Messages:
 
     def __init__(self, S: Array, engine: Threads, damping: float) -> None:
         M = len(S)
-        self.S, self.A, self.R = S, np.zeros_like(S), np.zeros_like(S)
-        self.engine, self.damping = engine, damping
+        self.S, self.A, self.R = S, np.empty_like(S), np.empty_like(S)
+        self.engine, self._first_damping = engine, damping
         self.oscillations = 0
-        self.is_exemplar = np.zeros(M, np.bool_)
         np.fill_diagonal(S, 0)
         self.one_for_all = float(S.sum(axis=0, dtype=np.float64).max())
         self._shards = spans(M, max(_ROWS, -(-M // _SHARDS)))
-        self._positive = np.zeros((len(self._shards), M), np.float32)
-        self._total, self._own = np.zeros(M, np.float32), np.zeros(M, np.float32)
+        self._positive = np.empty((len(self._shards), M), np.float32)
         self._net: list[float] = []
+        self._open = False  # a round's net similarity comes with the next pass
+        self.forget()
+
+    def forget(self) -> None:
+        """Start from scratch: no messages, no exemplars, the damping of the beginning."""
+        M = len(self.S)
+        self._net, self._open = self.net_similarity, False
+        self.damping = self._first_damping
+        self.A[:] = 0
+        self.R[:] = 0
+        self.is_exemplar = np.zeros(M, np.bool_)
+        self._total, self._own = np.zeros(M, np.float32), np.zeros(M, np.float32)
 
     @property
     def net_similarity(self) -> list[float]:
         """Of the exemplars after each round; -inf where there were none."""
-        return [*self._net[1:], self._net_of_now()] if self._net else []
+        return [*self._net, self._net_of_now()] if self._open else self._net
 
     def _net_of_now(self) -> float:
         chosen = np.flatnonzero(self.is_exemplar)
@@ -149,7 +159,10 @@ class Messages:
             )
             return net
 
-        self._net.append(sum(self.engine.map(pass_shard, range(len(self._shards)))))
+        net = sum(self.engine.map(pass_shard, range(len(self._shards))))
+        if self._open:
+            self._net.append(net)
+        self._open = True
         self._total = self._positive.sum(axis=0, dtype=np.float64).astype(np.float32)
         available = self.damping * np.diagonal(self.A) + (1 - self.damping) * self._total
         self.is_exemplar = available + self._own > 0
@@ -160,6 +173,7 @@ class Messages:
 
     def settle(self, preference: float, max_rounds: int) -> bool:
         """Rounds until the exemplars rest; whether they did. Sets of exemplars that keep coming back are damped away."""
+        self._net, self._open = self.net_similarity, False
         np.fill_diagonal(self.S, preference)
         seen: set[bytes] = set()
         rest = returns = 0
@@ -230,12 +244,13 @@ def find_exemplars(
     damping: float = 0.8,
     progress: Callable[[int, str], None] | None = None,
 ) -> Propagation:
-    """Exactly K exemplars: the preference that gives them is searched, warm, between none and all; S is used up.
+    """Exactly K exemplars: the preference that gives them is searched, warm, between one and all; S is used up.
 
-    Where the count jumps over K, or does not come to rest at it, the closest one is brought to K by the best single merges,
-    splits and swaps under the same net similarity; the result says how many.
+    Where the count jumps over K, or does not come to rest at it, the closest one is brought to K by the best single merges or
+    splits. At the end exemplars are swapped as long as one swap gains. All of it is under the same net similarity, and the
+    result says how many steps there were.
 
-    S : (M, M) similarity, at most 0    rng : breaks ties    progress : called with (try, what came of it)
+    S : (M, M) symmetric, at most 0    rng : breaks ties    progress : called with (try, what came of it)
 
     >>> x = np.array([0.0, 0.1, 5.0, 5.2, 9.0])
     >>> with Threads(1) as engine:
@@ -244,6 +259,8 @@ def find_exemplars(
     array([0, 0, 1, 1, 1])
     """
     M = len(S)
+    if not all(np.allclose(S[rows], S[:, rows].T, atol=1e-4) for rows in spans(M, _ROWS)):
+        raise ValueError("S is not symmetric")
     break_ties(S, rng)
     messages = Messages(S, engine, damping)
     if K in (1, M):  # nothing to search: the best of all, or all
@@ -253,8 +270,7 @@ def find_exemplars(
     net = messages.net_similarity
     np.fill_diagonal(S, 0)
     exemplars = Exemplars(S, found.exemplars).bring_to(K)
-    if not found.settled or exemplars.merges + exemplars.splits:
-        exemplars.improve()
+    exemplars.improve()
     return Propagation(
         np.sort(exemplars.chosen),
         exemplars.labels(),
@@ -291,7 +307,7 @@ def _search(messages: Messages, K: int, progress: Callable[[int, str], None] | N
     two = Exemplars(S, np.zeros(1)).bring_to(1).bring_to(2)
     two.improve()
     few, many = (two.similarity - messages.one_for_all, 1.0), (_least_distance(S), float(M))
-    closest, distance, tries, restless, turn = _State(np.arange(M), -many[0], True, 0), math.log(M / K), 0, 0, 0
+    closest, distance, tries, restless, turn = _State(np.arange(M), -many[0], False, 0), math.log(M / K), 0, 0, 0
     while distance > 0 and tries < _TRIES and restless < _RESTLESS and few[0] > many[0] * (1 + _NARROW):
         share = 0.5 if abs(turn) > 1 else math.log(K / few[1]) / math.log(many[1] / few[1])
         cost = few[0] * (many[0] / few[0]) ** min(max(share, 0.05), 0.95)
@@ -307,7 +323,7 @@ def _search(messages: Messages, K: int, progress: Callable[[int, str], None] | N
             few, turn = (cost, max(count, 0.5)), max(turn, 0) + 1
         else:
             many, turn = (cost, float(count)), min(turn, 0) - 1
-    return replace(closest, tries=tries)
+    return replace(closest, tries=tries, settled=closest.settled or tries == 0)
 
 
 def _least_distance(S: Array) -> float:

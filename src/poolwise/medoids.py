@@ -89,7 +89,7 @@ class Exemplars:
             return  # 1 is already the best one, and M are all
         least, left = _LEAST_GAIN * abs(self.similarity), len(self.T) ** 2 if most is None else most
         while left > 0:
-            swaps, _ = kernels.swap_sweep(self.T, self.chosen, self._near, self._sims, least, left)
+            swaps = kernels.swap_sweep(self.T, self.chosen, self._near, self._sims, least, left)
             self.swaps += swaps
             left -= swaps
             if swaps == 0:

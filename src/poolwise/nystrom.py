@@ -6,7 +6,8 @@
     x̄ = ΛV x_𝒮,  A = U Λ V            (10)   distances of x̄ are those of A x_𝒮, since U has orthonormal columns
     C ≈ U_K Λ_K U_Kᵀ,  x_K = U_Kᵀ x    (11)   PCA of all M outputs: a bound that no selection passes
 
-C_SS may be near singular: codes that pool alike. Its pseudo-inverse leaves out eigenvalues of at most 1e-10 of the largest.
+C_SS may be near singular: codes that pool alike, or fewer samples than codes. Its pseudo-inverse leaves out eigenvalues of at
+most 1e-7 of the largest, which is what the rounding of float32 samples can feign.
 
 C : (M, M) covariance    S, 𝒮 : (K,) indices of the selected codes    A : (M, K)    T = ΛV : (K, K)
 """
@@ -17,8 +18,8 @@ import scipy.linalg
 from poolwise.arrays import Array
 from poolwise.engine import spans
 
-CUT_OFF = 1e-10
-_PANEL = 64
+CUT_OFF = 1e-7
+_PANEL = 16
 
 
 def _inverse_root(C_SS: Array) -> Array:
@@ -103,7 +104,7 @@ def approximate_spectrum(C: Array, selected: Array) -> Array:
 def project(X: Array, right: Array) -> Array:
     """Rows x of X to T x, (n, M) to (n, K) float32, the same bits however the rows are split into batches.
 
-    A product's rounding may depend on its shape, so every one has 64 rows; the last is filled up with zeros.
+    A product's rounding may depend on its shape, so every one has 16 rows; the last is filled up with zeros.
 
     right : (M, K) float32, Tᵀ
     """

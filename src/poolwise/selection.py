@@ -7,7 +7,7 @@
     random      K codes, uniformly                                                      the baseline of any claim
     authors     affinity with the published experiment's quirks, for replication
 
-A way is a function (C, K, rng, engine, progress) -> Choice; a new one is one more function in WAYS.
+A way is a function (C, K, rng, engine, progress) -> Selection; a new one is one more function in WAYS.
 
 C : (M, M) covariance of pooled activations    selected : (K,) ascending    cluster : (M,)
 """
@@ -20,13 +20,14 @@ import numpy as np
 
 from poolwise.affinity import Messages, Propagation, find_exemplars, has_variance, nearest_exemplar, similarity
 from poolwise.arrays import Array
-from poolwise.engine import Threads
+from poolwise.engine import Threads, spans
 from poolwise.medoids import Exemplars
 
 Way = Literal["affinity", "kmedoids", "greedy", "cholesky", "random", "authors"]
 Progress = Callable[[int, str], None] | None
 
 _NOTHING_LEFT = 1e-12
+_BLOCK = 64
 _BISECTIONS = 20
 _DAMPING = 0.8
 _ROUNDS = 200
@@ -37,7 +38,7 @@ class Selection:
     """K of M codes.
 
     selected : (K,) ascending indices    label : (M,) for each code the rank in `selected` of the one that stands for it
-    propagation : how the messages went, for `affinity` and `authors`
+    propagation : how the messages went, for `affinity` and `authors`; None where there was nothing to choose
     """
 
     selected: Array
@@ -53,7 +54,7 @@ class Selection:
 def select(C: Array, K: int, way: Way, rng: np.random.Generator, engine: Threads, progress: Progress = None) -> Selection:
     """Choose exactly K of the M codes whose pooled responses have covariance C.
 
-    Codes without variance are left out as long as there are K others, and stand with the first selected code.
+    Codes without variance are selected last; each stands with a selected one of its like or, if there is none, with the first.
 
     >>> C = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
     >>> with Threads(1) as engine:
@@ -106,25 +107,25 @@ def _authors(C: Array, K: int, rng: np.random.Generator, engine: Threads, progre
     s(i, j) = (R_ij - R_ii/2 - R_jj/2) (1 + u), R = C_ij / (s_i s_j), s_i = sqrt(C_ii² + 0.01), u uniform in 0..1; at most 20
     bisections of the preference between the least and the largest s, each from scratch; the last is brought to K.
     """
-    variance = np.diagonal(C)
-    scale = np.sqrt(variance**2 + 0.01)
-    R = C / np.outer(scale, scale)
-    half = np.diagonal(R) / 2
-    S = (np.minimum(R - half[:, None] - half, 0) * (1 + rng.random(C.shape))).astype(np.float32)
+    scale = np.sqrt(np.diagonal(C) ** 2 + 0.01)
+    half = np.diagonal(C) / scale**2 / 2
+    S = np.empty(C.shape, np.float32)
+    for rows in spans(len(C), _BLOCK):
+        R = C[rows] / (scale[rows, None] * scale)
+        S[rows] = np.minimum(R - half[rows, None] - half, 0) * (1 + rng.random(R.shape))
     low, high = float(S.min()), float(S.max())
-    net: list[float] = []
+    messages = Messages(S, engine, _DAMPING)
     for bisection in range(_BISECTIONS):
         preference = (low + high) / 2
-        messages = Messages(S, engine, _DAMPING)
+        messages.forget()
         settled = messages.settle(preference, _ROUNDS)
-        net += messages.net_similarity
         count = int(messages.is_exemplar.sum())
         if progress is not None:
             progress(bisection + 1, f"{count} exemplars at a preference of {preference:.4g}")
         if count == K:
             break
         low, high = (preference, high) if count < K else (low, preference)
-    chosen = np.flatnonzero(messages.is_exemplar)
+    chosen, net = np.flatnonzero(messages.is_exemplar), messages.net_similarity
     np.fill_diagonal(S, 0)
     exemplars = Exemplars(np.ascontiguousarray(S.T), chosen if count else np.zeros(1)).bring_to(K)
     found = Propagation(

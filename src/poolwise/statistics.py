@@ -143,7 +143,8 @@ class CovarianceStream:
 
         def multiply(tile: tuple[slice, slice]) -> None:
             below, left = tile
-            self._products[below, left] += X[:, below].T @ X[:, left]
+            with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float32 is seen in the result
+                self._products[below, left] += X[:, below].T @ X[:, left]
             if below == left:
                 self._sum[below] += X[:, below].sum(axis=0, dtype=np.float64)
 

@@ -12,7 +12,7 @@ _NO_NAN = REORDER | {"nnan"}  # lets maxima be vectorised; the matrices hold fin
 
 @compiled(fastmath=_NO_NAN)
 def _top_two(a: Array, s: Array, lanes: Array) -> tuple[int, np.float32, np.float32]:
-    """Where a + s is largest (the first of equals), that value, and the largest of the others."""
+    """Where a + s is largest, that value, and the largest of the others."""
     M = len(a)
     lanes[:] = -np.inf
     for start in range(0, M, _LANES):

@@ -95,11 +95,11 @@ def _exchange(T: Array, exemplars: Array, position: int, j: int, near: Array, si
 
 
 @compiled()
-def swap_sweep(T: Array, exemplars: Array, near: Array, sims: Array, least: float, most: int) -> tuple[int, float]:
+def swap_sweep(T: Array, exemplars: Array, near: Array, sims: Array, least: float, most: int) -> int:
     """For each code once, the best exemplar to trade it for, done at once if it gains more than `least` (FasterPAM).
 
     Trading exemplar m for code j changes Σ s by the gain of j, less what m is worth, plus what j saves of m's codes.
-    Ends after `most` swaps. Gives how many there were and what they gained.
+    Ends after `most` swaps. Gives how many there were.
     """
     M, K = T.shape[0], len(exemplars)
     worth, change = np.zeros(K), np.empty(K)
@@ -107,7 +107,7 @@ def swap_sweep(T: Array, exemplars: Array, near: Array, sims: Array, least: floa
     is_exemplar = np.zeros(M, np.bool_)
     for j in exemplars:
         is_exemplar[j] = True
-    swaps, gained = 0, 0.0
+    swaps = 0
     for j in range(M):
         if is_exemplar[j] or swaps == most:
             continue
@@ -129,5 +129,4 @@ def swap_sweep(T: Array, exemplars: Array, near: Array, sims: Array, least: floa
             _exchange(T, exemplars, position, j, near, sims)
             losses(near, sims, worth)
             swaps += 1
-            gained += shared + change[position]
-    return swaps, gained
+    return swaps

@@ -56,6 +56,15 @@ def test_wrong_parameters_get_an_error_that_names_them(X, settings, message):
         AffinitySelector(**settings).fit(X)
 
 
+def test_a_failed_fit_leaves_the_selector_as_it_was(X):
+    selector = AffinitySelector(5, random_state=0).fit(X)
+    before = dict(selector.__dict__)
+    with pytest.raises(ValueError, match="give at most 3"):
+        selector.fit(X[:, :3])
+    assert selector.__dict__ == before
+    np.testing.assert_array_equal(selector.transform(X), X[:, selector.get_support()])
+
+
 def test_real_features_thin_out_with_little_loss():
     X, y = load_breast_cancer(return_X_y=True)
     scores = {}

@@ -84,7 +84,7 @@ def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
         ({"alpha": 10**400}, "alpha must be"),
         ({"stride": 10**30}, "stride must be at most"),
         ({"grid": {2: 2}}, "grid must be"),
-        ({"random_state": np.random.default_rng(0)}, "random_state must be an int, a RandomState or None"),
+        ({"random_state": np.random.default_rng(0)}, "random_state must be an int in 0"),
         ({"n_jobs": 0}, "n_jobs=0"),
         ({"n_jobs": "2"}, "n_jobs='2'"),
         ({"image_shape": (16, 16, 3)}, "do not agree with image_shape"),

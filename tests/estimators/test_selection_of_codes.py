@@ -147,10 +147,45 @@ def test_choosing_again_with_another_seed_keeps_the_candidates(pdl):
     assert other.selected_.tobytes() != pdl.reselect(selection="random").selected_.tobytes()
 
 
+@pytest.mark.parametrize("random_state", [None, np.random.RandomState(0)])
+def test_choosing_again_keeps_the_seed_of_the_fit(photos, random_state):
+    model = PooledFeatures(**{**PDL, "random_state": random_state}, selection="random").fit(photos)
+    np.testing.assert_array_equal(model.reselect(transform=None).selected_, model.selected_)
+    np.testing.assert_array_equal(model.reselect().selected_, model.selected_)
+
+
+def test_choosing_again_has_times_of_its_own(pdl):
+    again = pdl.reselect(n_codes=5)
+    assert again.timings_ is not pdl.timings_
+    assert again.timings_["dictionary"] == pdl.timings_["dictionary"]
+
+
+def test_a_subclass_may_have_a_transform_of_its_own(photos):
+    class Halved(PooledFeatures):
+        def transform(self, X):
+            return super().transform(X) / 2
+
+    model = Halved(**PDL, transform=None).fit(photos)
+    assert model.get_params()["transform"] is None
+    np.testing.assert_array_equal(
+        model.transform(photos), PooledFeatures(**PDL, transform=None).fit(photos).transform(photos) / 2
+    )
+    assert clone(model).set_params(transform="pca").get_params()["transform"] == "pca"
+
+
+def test_activations_too_large_for_a_covariance_are_refused(photos):
+    model = PooledFeatures(**PDL, contrast=None, whitening=None, pool="sum")
+    with (
+        pytest.raises(ValueError, match=r"too large for a float32 covariance; rescale the images to 0\.\.255"),
+        np.errstate(all="ignore"),
+    ):
+        model.fit(photos * 1e15)
+
+
 def test_choosing_again_obeys_what_was_fitted(photos):
     model = PooledFeatures(**PDL).fit(photos)
     expected = model.reselect(n_codes=5).transform(photos)
-    model.set_params(alpha=9.0, encoder="triangle", stride=3, pool="max", n_candidates=None)
+    model.set_params(alpha=9.0, encoder="triangle", stride=3, pool="max", n_candidates=None, scale="cell", n_super_patches=9)
     np.testing.assert_array_equal(model.reselect(n_codes=5).transform(photos), expected)
 
 
@@ -179,7 +214,7 @@ def test_choosing_again_says_what_it_cannot(photos, fitted, changes, error, mess
     [
         (
             {"n_candidates": 7},
-            "n_codes=8 codes cannot be selected from n_candidates=7; give more candidates, or None for K-means",
+            "n_codes=8 codes cannot be selected from n_candidates=7; give at most as many",
         ),
         ({"n_candidates": 0}, "n_candidates must be a whole number of at least 1"),
         ({"n_candidates": "many"}, "n_candidates must be a whole number"),
@@ -251,6 +286,22 @@ def test_it_tells_how_selection_went(photos, capsys):
     assert model.selection_.propagation.converged
     assert model.selection_.propagation.rounds > 0
     assert "PooledFeatures covariance" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_fewer_samples_than_codes_give_no_features_made_of_rounding(photos, n):
+    few = PooledFeatures(30, 60, n_patches=3000, max_iter=5, selection="random", random_state=0).fit(photos[::32][:n])
+    singular_values = np.linalg.norm(few.transform_, axis=1)
+    assert (singular_values > 0.5).sum() <= 4 * n - 1  # four cells an image, less their mean
+    plain = few.reselect(transform=None)
+    assert few.transform(photos).std() < 5 * plain.transform(photos).std()
+
+
+def test_candidates_that_never_respond_are_warned_of(photos):
+    with pytest.warns(
+        UserWarning, match="only 0 of the 40 candidates respond to any of the images, fewer than the 8 to select"
+    ):
+        PooledFeatures(**PDL, alpha=50.0).fit(photos)
 
 
 def test_unrest_is_warned_of(photos, pdl, monkeypatch):

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from poolwise.arrays import Array
 from poolwise.engine import Threads, spans, thread_count
 from poolwise.estimators.images import check_choice, check_whole
-from poolwise.estimators.learning import warn_if_restless
+from poolwise.estimators.learning import unchanged_on_failure, warn_if_restless
 from poolwise.estimators.randomness import generator
 from poolwise.progress import Stages
 from poolwise.selection import WAYS, Way, select
@@ -43,7 +43,8 @@ class AffinitySelector(SelectorMixin, BaseEstimator):
     exemplar_ : (n_features,) int
         The selected feature that stands for it.
     selection_ : poolwise.selection.Selection
-        How it went; for "affinity", `selection_.propagation` has the rounds and whether they converged.
+        How it went; for "affinity", `selection_.propagation` has the rounds and whether they converged (None where no more
+        than K features vary: there was nothing to choose).
     n_features_in_, feature_names_in_
 
     Examples
@@ -73,19 +74,20 @@ class AffinitySelector(SelectorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose among the columns of X, (n_samples, n_features). y is ignored."""
-        check_choice("selection", self.selection, tuple(WAYS))
-        thread_count(self.n_jobs)
-        rng = generator(self.random_state)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-        K = self._count(X.shape[1])
-        stages = Stages(bool(self.verbose), "AffinitySelector ")
-        with Threads(self.n_jobs) as engine:
-            with stages.stage("correlation", len(X)):
-                C = _correlation(X, engine)
-            with stages.stage("selection") as update:
-                found = select(C, K, self.selection, rng, engine, update)
-        warn_if_restless(found)
-        self.selection_, self.labels_, self.exemplar_ = found, found.label, found.cluster
+        with unchanged_on_failure(self):
+            check_choice("selection", self.selection, tuple(WAYS))
+            thread_count(self.n_jobs)
+            rng = generator(self.random_state)
+            X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+            K = self._count(X.shape[1])
+            stages = Stages(bool(self.verbose), "AffinitySelector ")
+            with Threads(self.n_jobs) as engine:
+                with stages.stage("correlation", len(X)):
+                    C = _correlation(X, engine)
+                with stages.stage("selection") as update:
+                    found = select(C, K, self.selection, rng, engine, update)
+            warn_if_restless(found)
+            self.selection_, self.labels_, self.exemplar_ = found, found.label, found.cluster
         return self
 
     def _count(self, n_features: int) -> int:
@@ -93,7 +95,9 @@ class AffinitySelector(SelectorMixin, BaseEstimator):
             return max(1, n_features // 2)
         K = check_whole("n_features_to_select", self.n_features_to_select, 1)
         if K > n_features:
-            raise ValueError(f"n_features_to_select={K} features cannot be selected from n_features={n_features}")
+            raise ValueError(
+                f"n_features_to_select={K} features cannot be selected from n_features={n_features}; give at most {n_features}"
+            )
         return K
 
     def _get_support_mask(self) -> Array:

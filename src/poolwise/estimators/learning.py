@@ -1,12 +1,15 @@
 """What `PooledFeatures.fit` does: the rooms of the method's stages in their order, timed and with progress."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from poolwise.affinity import has_variance
 from poolwise.arrays import Array
 from poolwise.engine import Threads
 from poolwise.extraction import Extractor
@@ -131,12 +134,29 @@ def learn_covariance(
                 then=lambda X: standardize(X, mean, spread) if mean is not None and spread is not None else X,
             )
         moments = stream.moments()
-    C = moments.covariance()
     if mean is None or spread is None:
         mean, spread = moments.mean, moments.scale(offset)
-        C /= spread[:, None]
-        C /= spread
+        factor = spread
+    else:
+        factor = np.ones(len(moments.mean))
+    C = moments.scatter  # in place: it may be large
+    C /= moments.n * factor[:, None]
+    C /= factor
+    if not np.isfinite(C).all():
+        raise ValueError("the pooled activations are too large for a float32 covariance; rescale the images to 0..255")
     return mean, spread, C
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Whatever goes wrong inside, an interrupt too, leaves the estimator as it was."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
 
 
 def warn_if_restless(found: Selection) -> None:
@@ -145,7 +165,8 @@ def warn_if_restless(found: Selection) -> None:
     if messages is not None and not messages.converged:
         warnings.warn(
             f"affinity propagation did not come to rest in {messages.rounds} rounds; the {len(found.selected)} exemplars are "
-            f"its closest state after {messages.merges} merges, {messages.splits} splits and {messages.swaps} swaps.",
+            f"its closest state after {messages.merges} merges, {messages.splits} splits and {messages.swaps} swaps. That is a "
+            f"valid selection; selection='kmedoids' has the same objective and needs no messages.",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -175,6 +196,14 @@ def choose(
         # a two-sided code is one code: its two outputs count as two samples of it
         found = select(C if sides == 1 else C[:M, :M] + C[M:, M:], K, way, rng, engine, update)
     warn_if_restless(found)
+    alive = int(has_variance(C).sum()) // sides
+    if alive < K:
+        warnings.warn(
+            f"only {alive} of the {M} candidates respond to any of the images, fewer than the {K} to select; lower alpha or "
+            f"whitening_offset, or rescale the images to 0..255.",
+            UserWarning,
+            stacklevel=2,
+        )
     outputs = np.concatenate([found.selected + side * M for side in range(sides)])
     with stages.stage("projection"):
         T = nystrom_transform(C, outputs) if transform == "nystrom" else None

@@ -1,9 +1,6 @@
 """A parameter that has the name of a method: `PooledFeatures(transform="nystrom").transform(images)`."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
-Class = TypeVar("Class", bound=type)
+from typing import Any
 
 
 class _Both:
@@ -19,11 +16,14 @@ class _Both:
         instance.__dict__[self.name] = value
 
 
-def method_and_parameter(name: str) -> Callable[[Class], Class]:
-    """Let a class have both; after scikit-learn has wrapped the method, so it must be the outermost decorator of the class."""
+class TransformIsAParameterToo:
+    """A mixin, to stand before scikit-learn's: they wrap `transform` when a class is made, and this goes around all of it."""
 
-    def decorate(cls: Class) -> Class:
-        setattr(cls, name, _Both(name, cls.__dict__[name]))
-        return cls
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "transform" in cls.__dict__:
+            cls.transform = _Both("transform", cls.__dict__["transform"])  # type: ignore[attr-defined]
 
-    return decorate
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name."""
+        return {**super().get_params(deep), "transform": self.__dict__["transform"]}  # type: ignore[misc]

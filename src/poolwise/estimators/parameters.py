@@ -34,6 +34,13 @@ def check_parameters(params: dict[str, Any]) -> None:
         raise ValueError(f"two_sided=True is for encoder='threshold'; got encoder={params['encoder']!r}")
     size = "n_codes" if params["n_candidates"] is None else "n_candidates"
     check_selection(params)
+    if params["n_super_patches"] is not None:
+        check_whole("n_super_patches", params["n_super_patches"], 2)
+        if params["scale"] == "cell" and params["n_candidates"] is not None:
+            raise ValueError(
+                "scale='cell' standardises each cell of the grid by itself, and a super-patch is of no cell; "
+                "give n_super_patches=None or scale='shared'"
+            )
     if params["n_patches"] < params[size]:
         raise ValueError(f"n_patches={params['n_patches']} patches cannot give {size}={params[size]} different codes")
     thread_count(params["n_jobs"])
@@ -44,16 +51,9 @@ def check_selection(params: dict[str, Any]) -> None:
     K, M = check_whole("n_codes", params["n_codes"], 1), params["n_candidates"]
     check_choice("selection", params["selection"], tuple(WAYS))
     check_choice("transform", params["transform"], TRANSFORMS)
-    if params["n_super_patches"] is not None:
-        check_whole("n_super_patches", params["n_super_patches"], 2)
-        if params["scale"] == "cell" and M is not None:
-            raise ValueError(
-                "scale='cell' standardises each cell of the grid by itself, and a super-patch is of no cell; "
-                "give n_super_patches=None or scale='shared'"
-            )
     if M is not None and check_whole("n_candidates", M, 1) < K:
         raise ValueError(
-            f"n_codes={K} codes cannot be selected from n_candidates={M}; give more candidates, or None for K-means"
+            f"n_codes={K} codes cannot be selected from n_candidates={M}; give at most as many codes as candidates"
         )
 
 

@@ -14,8 +14,16 @@ from poolwise.arrays import Array
 from poolwise.encoding import Encoder, FoldedDictionary, fold_dictionary
 from poolwise.engine import Threads, spans
 from poolwise.estimators.images import check_choice, check_images
-from poolwise.estimators.learning import Scale, choose, learn_codes, learn_covariance, learn_scale, standardize
-from poolwise.estimators.method_and_parameter import method_and_parameter
+from poolwise.estimators.learning import (
+    Scale,
+    choose,
+    learn_codes,
+    learn_covariance,
+    learn_scale,
+    standardize,
+    unchanged_on_failure,
+)
+from poolwise.estimators.method_and_parameter import TransformIsAParameterToo
 from poolwise.estimators.parameters import check_parameters, check_selection, fit_to_images
 from poolwise.estimators.presets import PRESETS
 from poolwise.estimators.randomness import generator
@@ -31,8 +39,7 @@ from poolwise.whitening import Kind, Whitening
 _BLOCK = 16384
 
 
-@method_and_parameter("transform")
-class PooledFeatures(TransformerMixin, BaseEstimator):
+class PooledFeatures(TransformIsAParameterToo, TransformerMixin, BaseEstimator):
     """Learn a dictionary of codes from images without labels, and turn images into pooled features.
 
     Patches p are contrast-normalised and whitened; K-means gives codes d_k; a code's activation max(0, d_k·p - α) is
@@ -50,7 +57,7 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
     transform : {"nystrom", "pca", None}, default="nystrom"
         What is made of the selected codes' outputs: the Nyström transform, by which distances become those of all M outputs as
         far as the K can tell; or the outputs as they are. "pca" selects nothing: it projects all M outputs on their K largest
-        directions, as a bound for any selection, and computes all M codes for every image. None of them without candidates.
+        directions, as a bound for any selection, and computes all M codes for every image. Nothing without candidates.
     n_super_patches : int or None, default=None
         Samples for the covariance: that many random windows of a pooling cell's size, or every cell of every image.
     patch_size : int or (height, width), default=6
@@ -62,7 +69,8 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
     init : {"patches", "noise"}, default="patches"
         Where its rounds start: random patches, or 0.1 × Gaussian noise.
     n_patches : int, default=400_000
-        Random patches to learn from. Memory of `fit`: n_patches × patch height × width × channels × 4 bytes, and little more.
+        Random patches to learn from. Memory of `fit`: n_patches × patch height × width × channels × 4 bytes and, with
+        candidates, about 25 M² bytes.
     max_iter : int, default=100
         Most rounds of K-means.
     tol : float, default=1e-4
@@ -101,11 +109,11 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
     candidates_ : (M, d) float32
         What they were selected from.
     selected_ : (K,) and cluster_ : (M,)
-        Indices of candidates: those kept, ascending, and for each candidate the one that stands for it.
+        Indices of candidates: those kept, ascending (all M for "pca"), and for each candidate the one that stands for it.
     covariance_ : (M, M) or None
         C of the candidates' standardised pooled activations (2M for `two_sided`).
-    transform_ : (K, K), (K, M) or None
-        T: features are T x in every cell.
+    transform_ : (K, K), (K, M) for "pca", or None
+        T: features are T x in every cell (2K and 2M for `two_sided`).
     selection_ : poolwise.selection.Selection or None
         How selection went.
     whitening_mean_, whitening_matrix_ : (d,), (d, d)
@@ -204,10 +212,6 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
         check_choice("preset", name, tuple(PRESETS))
         return cls(**{**PRESETS[name], **changes})
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name."""
-        return {**super().get_params(deep), "transform": self.__dict__["transform"]}
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn codes, select among them, and learn the scale of their pooled activations from images.
 
@@ -252,8 +256,12 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
             raise ValueError(f"encoder={self._encoding[0]!r} has activations that depend on all codes together; fit again")
         twin = copy.copy(self).set_params(**changes)
         check_selection({**twin.get_params(), "n_candidates": len(self.candidates_)})
+        if "random_state" in changes:
+            twin._choice_seed = twin._seeded()[1]
+        stages = Stages(bool(self.verbose), "PooledFeatures ")
         with Threads(self.n_jobs) as engine:
-            twin._choose(twin._rngs()[1], engine, Stages(bool(self.verbose), "PooledFeatures "))
+            twin._choose(engine, stages)
+        twin.timings_ = {**self.timings_, **stages.seconds}
         return twin
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
@@ -281,13 +289,12 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
 
     def _fit(self, X: Any, *, keep: bool) -> Array:
         """Learn everything; the features of X if `keep`, else an empty array. A fit that fails leaves the model as it was."""
-        before = dict(self.__dict__)
-        try:
+        with unchanged_on_failure(self):
             params = self.get_params()
             check_parameters(params)
             images, is_rows = check_images(self, X, reset=True)
             self.patch_size_, self.grids_ = fit_to_images(params, self.image_shape_in_, is_rows)
-            rng, choice_rng = self._rngs()
+            rng, self._choice_seed = self._seeded()
             stages = Stages(bool(self.verbose), "PooledFeatures ")
             with Threads(self.n_jobs) as engine:
                 size = int(self.n_codes if self.n_candidates is None else self.n_candidates)
@@ -307,18 +314,14 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
                 if self.n_candidates is None:
                     features = self._keep_all(images, engine, stages, keep)
                 else:
-                    features = self._keep_some(images, rng, choice_rng, engine, stages, keep)
+                    features = self._keep_some(images, rng, engine, stages, keep)
             self.timings_ = stages.seconds
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         return features
 
-    def _rngs(self) -> tuple[np.random.Generator, np.random.Generator]:
-        """For learning candidates, and for choosing among them: that one is the same however much the first has drawn."""
+    def _seeded(self) -> tuple[np.random.Generator, Any]:
+        """For learning candidates, and a seed for choosing among them, which is the same however much the first has drawn."""
         rng = generator(self.random_state)
-        return rng, rng.spawn(1)[0]
+        return rng, rng.bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
 
     def _fold(self, codes: Array) -> FoldedDictionary:
         """As fitted, whatever set_params changes before the next fit."""
@@ -337,20 +340,21 @@ class PooledFeatures(TransformerMixin, BaseEstimator):
             features[rows] = self._finish(features[rows])
         return features
 
-    def _keep_some(self, images: Array, rng: Any, choice_rng: Any, engine: Threads, stages: Stages, keep: bool) -> Array:
+    def _keep_some(self, images: Array, rng: np.random.Generator, engine: Threads, stages: Stages, keep: bool) -> Array:
         """Stages 5 to 12 for the candidates; the features come from the codes kept, in a pass of their own."""
         self._candidate_mean, self._candidate_scale, self.covariance_ = learn_covariance(
             self._extractor, images, self.scale, self.scale_offset, self.n_super_patches, rng, engine, stages
         )
-        self._choose(choice_rng, engine, stages)
+        self._choose(engine, stages)
         if self.encoder != "threshold" and len(self.codes_) < len(self.candidates_):  # fewer codes, other activations
             self.pooled_mean_, self.pooled_scale_ = learn_scale(
                 self._extractor, images, self.scale, self.scale_offset, engine, stages
             )
         return self._features(images, engine, stages) if keep else np.empty((0, 0), np.float32)
 
-    def _choose(self, rng: np.random.Generator, engine: Threads, stages: Stages) -> None:
+    def _choose(self, engine: Threads, stages: Stages) -> None:
         """Stages 9 to 12: which candidates are kept, and the transform of their outputs."""
+        rng = np.random.default_rng(self._choice_seed)
         self._transform = self.__dict__["transform"]
         chosen = choose(
             self.covariance_, len(self.candidates_), int(self.n_codes), self.selection, self._transform, rng, engine, stages

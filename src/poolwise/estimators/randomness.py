@@ -11,5 +11,5 @@ def generator(random_state: Any) -> np.random.Generator:
     try:
         random = check_random_state(random_state)
     except ValueError as error:
-        raise ValueError(f"random_state must be an int, a RandomState or None; got {random_state!r}") from error
+        raise ValueError(f"random_state must be an int in 0..2**32 - 1, a RandomState or None; got {random_state!r}") from error
     return np.random.default_rng(int(random.randint(2**32, dtype=np.uint64)))

@@ -21,10 +21,14 @@ def poolwise(*arguments, cwd):
 def test_demo_prints_a_table_and_writes_the_picture(tmp_path):
     done = poolwise("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    accuracy = float(re.search(r"accuracy\s+([\d.]+)%", done.stdout).group(1))
-    assert accuracy > 70  # chance is 6 %
-    for word in ("learn codes", "encode and pool", "images/second", "features/second", "poolwise-demo.png"):
+    rows = re.findall(r"^ (K-means|PDL|PDL and transform) +│ +([\d.]+) ± ([\d.]+) %", done.stdout, re.MULTILINE)
+    assert [name for name, _, _ in rows] == ["K-means", "PDL", "PDL and transform"]
+    kmeans, _, transformed = (float(accuracy) for _, accuracy, _ in rows)
+    assert kmeans > 50  # chance is 6 %
+    assert transformed > kmeans + 2
+    for word in ("16 codes", "of 128 candidates", "images/s", "3 runs", "poolwise-demo.png"):
         assert word in done.stdout
+    assert max(map(len, done.stdout.splitlines())) < 100
     assert "PooledFeatures dictionary" in done.stderr
     picture = Image.open(tmp_path / "poolwise-demo.png")
     assert picture.format == "PNG"
@@ -35,12 +39,17 @@ def test_demo_prints_a_table_and_writes_the_picture(tmp_path):
 
 
 def test_json_is_one_object_on_stdout_and_quiet_is_quiet(tmp_path):
-    runs = [poolwise("demo", "--json", "--quiet", "--codes", "8", "--jobs", jobs, "-o", "c.png", cwd=tmp_path) for jobs in "12"]
+    asked = ["demo", "--json", "--quiet", "--codes", "8", "--runs", "2", "-o", "[c].png"]
+    runs = [poolwise(*asked, "--jobs", jobs, cwd=tmp_path) for jobs in "12"]
     results = [json.loads(run.stdout) for run in runs]
     assert [run.stderr for run in runs] == ["", ""]
-    assert results[0]["accuracy"] == results[1]["accuracy"]
-    assert results[0]["features"] == 32
-    assert {"accuracy", "images_per_second", "features_per_second", "seconds"} <= set(results[0])
+    assert (results[0]["codes"], results[0]["candidates"], results[0]["runs"]) == (8, 64, 2)
+    assert results[0]["picture"] == "[c].png"
+    for one, two in zip(*(result["methods"] for result in results), strict=True):
+        assert one["accuracies"] == two["accuracies"]
+        assert len(one["accuracies"]) == 2
+        assert one["features"] == 32
+        assert {"name", "accuracy", "accuracy_std", "images_per_second", "learn_seconds"} <= set(one)
 
 
 @pytest.mark.parametrize(
@@ -49,10 +58,12 @@ def test_json_is_one_object_on_stdout_and_quiet_is_quiet(tmp_path):
         (["demo", "--codes", "0"], "0 is not in the range"),
         (["demo", "--codes", "200000"], "200000 is not in the range"),
         (["demo", "--codes", "many"], "not a valid integer"),
+        (["demo", "--runs", "0"], "0 is not in the range"),
         (["demo", "--jobs", "0"], "0 threads"),
         (["demo", "-o", "codes.gif"], "does not end in .png"),
-        (["demo", "-o", "no/such/folder.png"], "not a folder that can be written to"),
-        (["demo", "-o", "/proc/codes.png"], "not a folder that can be written to"),
+        (["demo", "-o", "no/such/folder.png"], "no/such/folder.png cannot be written: No such file or directory"),
+        (["demo", "-o", "/proc/codes.png"], "/proc/codes.png cannot be written"),
+        (["demo", "-o", "a" * 300 + ".png"], "cannot be written: File name too long"),
         (["demo", "extra"], "unexpected extra argument"),
         (["dream"], "No such command 'dream'"),
         (["--colour"], "No such option"),
@@ -69,7 +80,7 @@ def test_a_users_mistake_is_usage_without_a_traceback(tmp_path, arguments, messa
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_closed_streams_are_no_error(tmp_path, closed):
-    line = f'"{sys.executable}" -m poolwise demo --codes 2 {closed}'
+    line = f'"{sys.executable}" -m poolwise demo --codes 2 --runs 1 {closed}'
     done = subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
@@ -89,7 +100,7 @@ def test_help_is_there_and_loads_nothing_heavy(tmp_path, arguments):
 
 def test_ctrl_c_gives_130_and_no_file(tmp_path):
     process = subprocess.Popen(
-        [*POOLWISE, "demo", "--codes", "2000"], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [*POOLWISE, "demo", "--codes", "500"], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     for line in process.stderr:
         if "dictionary" in line:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from poolwise.report.mosaic import by_colour, code_mosaic
+from poolwise.report.mosaic import by_colour, cluster_mosaic, code_mosaic
 
 
 def test_each_code_is_stretched_about_grey_with_sharp_pixels():
@@ -36,3 +36,25 @@ def test_by_colour_puts_grey_first(rng):
     colour = rng.normal(size=(3, 12))
     order = by_colour(np.vstack([colour, grey]), 3)
     assert set(order[:3]) == {3, 4, 5}
+
+
+def test_each_column_is_an_exemplar_above_its_codes_the_most_alike_first():
+    codes = np.zeros((5, 4))
+    codes[:, 0], codes[:, 1] = 1.0, np.array([-1.0, -0.5, 0.0, 0.5, 1.0])  # told apart by the second pixel
+    cluster, closeness = np.array([0, 4, 4, 0, 4]), np.array([1.0, 0.2, 0.9, 0.3, 1.0])
+    pixels = np.asarray(cluster_mosaic(codes, cluster, (2, 2, 1), closeness=closeness, zoom=1, gap=1))[..., 0]
+    shades = np.round(127.5 + 127.5 * codes[:, 1]).astype(int)
+    assert pixels[1, [2, 5]].tolist() == shades[[4, 0]].tolist()  # exemplars, the larger cluster first
+    assert pixels[6, [2, 5]].tolist() == shades[[2, 3]].tolist()
+    assert pixels[9, [2, 5]].tolist() == [shades[1], 255]
+    assert pixels.shape == (12, 7)
+
+
+def test_many_exemplars_go_into_bands_and_many_codes_are_cut(rng):
+    codes, cluster = rng.normal(size=(30, 12)), np.repeat(np.arange(0, 30, 6), 6)
+    one = cluster_mosaic(codes, cluster, (2, 2, 3), columns=5, most=2, zoom=1, gap=1)
+    two = cluster_mosaic(codes, cluster, (2, 2, 3), columns=3, most=2, zoom=1, gap=1)
+    assert one.size == (16, 12)
+    assert two.size == (10, 32)
+    alone = cluster_mosaic(codes[:3], np.arange(3), (2, 2, 3), zoom=1, gap=1)  # every code stands for itself alone
+    assert alone.size == (10, 4)

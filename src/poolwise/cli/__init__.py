@@ -54,11 +54,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return 2
     except (KeyboardInterrupt, click.Abort):
-        print("poolwise: interrupted", file=sys.stderr)
+        _complain("interrupted")
         return 130
     except (BrokenPipeError, SystemExit):  # the reader has left, as in `poolwise demo | head -1`; click turns it into an exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, OSError) as error:
-        print(f"poolwise: {error}", file=sys.stderr)
+        _complain(str(error))
         return 3
+
+
+def _complain(message: str) -> None:
+    if sys.stderr is not None:  # print would fall back to stdout
+        print(f"poolwise: {message}", file=sys.stderr)

@@ -2,19 +2,23 @@
 
 import json
 import os
+import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 GAMMA = 0.005
+CANDIDATES_PER_CODE = 8
 
 
 @click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--codes", default=64, show_default=True, type=click.IntRange(1, 10_000), help="How many codes to learn.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Same seed, same result.")
+@click.option("--codes", default=16, show_default=True, type=click.IntRange(1, 500), help="How many codes to keep.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**31), help="Same seed, same result.")
+@click.option("--runs", default=3, show_default=True, type=click.IntRange(1, 100), help="Repeat with as many seeds.")
 @click.option(
     "--jobs", default=None, type=int, help="Threads; results do not depend on it.  [default: as many as BLAS may use]"
 )
@@ -24,20 +28,21 @@ GAMMA = 0.005
     default="poolwise-demo.png",
     show_default=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where the picture of the codes goes.",
+    help="Where the picture of the clusters goes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
-def command(codes: int, seed: int, jobs: int | None, output: Path, as_json: bool, quiet: bool) -> None:
+def command(codes: int, seed: int, runs: int, jobs: int | None, output: Path, as_json: bool, quiet: bool) -> None:
     """Learn features on the embedded photos and show what came out.
 
-    16 photographs, 32×32 crops: which picture is this crop from? Learns the codes without labels, trains a linear classifier
-    on the pooled features, prints accuracy, time and speed, and draws the learned codes.
+    16 photographs, 32×32 crops: which picture is this crop from? Learns codes without labels in two ways: K-means alone, and
+    K-means for eight times as many, of which those are kept that differ after pooling. Trains a linear classifier on the
+    features of each, prints accuracy and time, and draws the codes kept, each above those that it stands for.
 
     \b
     Examples:
       poolwise demo
-      poolwise demo --codes 128 -o codes.png
+      poolwise demo --codes 64 -o clusters.png
       poolwise demo --json --quiet
     """
     if jobs == 0:
@@ -45,57 +50,88 @@ def command(codes: int, seed: int, jobs: int | None, output: Path, as_json: bool
     if not output.name.lower().endswith(".png"):
         raise click.BadParameter(f"{output} does not end in .png", param_hint="--output")
     try:
+        output.exists()  # an error if the name is too long
         tempfile.TemporaryFile(dir=output.parent).close()
     except OSError as error:
-        raise click.BadParameter(f"{output.parent} is not a folder that can be written to", param_hint="--output") from error
-    result = run(codes, seed, jobs, output, verbose=not quiet)
+        raise click.BadParameter(f"{output} cannot be written: {error.strerror}", param_hint="--output") from error
+    result = run(codes, range(seed, seed + runs), jobs, output, verbose=not quiet)
     if as_json:
         click.echo(json.dumps(result))
     else:
         _show(result)
 
 
-def run(codes: int, seed: int, jobs: int | None, output: Path, *, verbose: bool) -> dict[str, Any]:
-    """Do it, write the picture, and give what the table shows."""
-    from sklearn.svm import LinearSVC
-
+def run(codes: int, seeds: Sequence[int], jobs: int | None, output: Path, *, verbose: bool) -> dict[str, Any]:
+    """Do it, write the picture of the first run, and give what the table shows."""
     from poolwise import PooledFeatures
     from poolwise.datasets import load_photos
     from poolwise.progress import Stages
-    from poolwise.report.mosaic import by_colour, code_mosaic
 
     stages = Stages(verbose, "demo ")
     with stages.stage("load photos"):
         train, test = load_photos(subset="train"), load_photos(subset="test")
     with stages.stage("compile"):  # numba's loops: seconds on the first run, then they are cached
-        PooledFeatures(2, n_patches=1024, max_iter=1, n_jobs=1, random_state=0).fit(train.images[::100])
-    model = PooledFeatures.preset("jia2012", n_codes=codes, n_patches=100_000, random_state=seed, n_jobs=jobs)
-    model.set_params(verbose=int(verbose))
-    X_train = model.fit_transform(train.images)
-    start = time.perf_counter()
-    X_test = model.transform(test.images)
-    transform_seconds = time.perf_counter() - start
-    with stages.stage("classifier"):
-        svm = LinearSVC(C=1 / (2 * GAMMA * len(X_train)), dual=False, random_state=seed).fit(X_train, train.target)
-    accuracy = float(svm.score(X_test, test.target))
-    channels = model.image_shape_in_[2]
-    order = by_colour(model.codes_, channels)
-    _save(code_mosaic(model.codes_[order], (*model.patch_size_, channels)), output)
-    seconds = {**stages.seconds, **model.timings_, "transform": transform_seconds}
+        PooledFeatures(2, 4, n_patches=1024, max_iter=1, n_jobs=1, random_state=0).fit(train.images[::100])
+    candidates = CANDIDATES_PER_CODE * codes
+    methods: dict[str, list[dict[str, float]]] = {}
+    for seed in seeds:
+        settings = {"n_patches": 100_000, "random_state": seed, "n_jobs": jobs, "verbose": int(verbose)}
+        kmeans = PooledFeatures.preset("jia2012", n_codes=codes, **settings).fit(train.images)
+        selected = PooledFeatures.preset("jia2012", n_codes=codes, n_candidates=candidates, **settings).fit(train.images)
+        for name, model in (
+            ("K-means", kmeans),
+            ("PDL", selected.reselect(transform=None)),
+            ("PDL and transform", selected),
+        ):
+            methods.setdefault(name, []).append(_evaluate(model, train, test, stages))
+        if seed == seeds[0]:
+            _save(_picture(selected), output)
     return {
-        "accuracy": accuracy,
         "chance": 1 / len(train.target_names),
         "codes": codes,
-        "features": X_test.shape[1],
-        "train_images": len(X_train),
-        "test_images": len(X_test),
-        "rounds": model.n_iter_,
-        "converged": model.converged_,
-        "images_per_second": len(X_test) / transform_seconds,
-        "features_per_second": X_test.size / transform_seconds,
-        "seconds": {name: round(value, 3) for name, value in seconds.items()},
+        "candidates": candidates,
+        "runs": len(seeds),
+        "train_images": len(train.images),
+        "test_images": len(test.images),
+        "methods": [{"name": name, **_summary(results)} for name, results in methods.items()],
         "picture": str(output),
     }
+
+
+def _evaluate(model: Any, train: Any, test: Any, stages: Any) -> dict[str, float]:
+    """Accuracy of a linear SVM on a model's features, and what they cost."""
+    from sklearn.svm import LinearSVC
+
+    X_train = model.transform(train.images)
+    start = time.perf_counter()
+    X_test = model.transform(test.images)
+    seconds = time.perf_counter() - start
+    with stages.stage("classifier"):  # the bias must not be held down by ‖w‖²: a large scale leaves it nearly free
+        svm = LinearSVC(C=1 / (2 * GAMMA * len(X_train)), dual=False, intercept_scaling=100).fit(X_train, train.target)
+    return {
+        "accuracy": float(svm.score(X_test, test.target)),
+        "features": X_test.shape[1],
+        "learn_seconds": sum(model.timings_.values()),
+        "images_per_second": len(X_test) / seconds,
+    }
+
+
+def _summary(results: list[dict[str, float]]) -> dict[str, Any]:
+    accuracies = [result["accuracy"] for result in results]
+    mean = {name: statistics.mean(result[name] for result in results) for name in results[0]}
+    return {**mean, "features": results[0]["features"], "accuracy_std": statistics.pstdev(accuracies), "accuracies": accuracies}
+
+
+def _picture(model: Any) -> Any:
+    """Each code kept above those that it stands for, the most alike first."""
+    import numpy as np
+
+    from poolwise.affinity import similarity
+    from poolwise.report import cluster_mosaic
+
+    closeness = similarity(model.covariance_)[np.arange(len(model.cluster_)), model.cluster_]
+    shape = (*model.patch_size_, model.image_shape_in_[2])
+    return cluster_mosaic(model.candidates_, model.cluster_, shape, closeness=closeness)
 
 
 def _save(picture: Any, path: Path) -> None:
@@ -117,25 +153,27 @@ def _show(result: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    names = {
-        "load photos": "load photos",
-        "compile": "compile loops (first run only)",
-        "patches": "sample patches",
-        "whitening": "whiten",
-        "dictionary": f"learn codes ({result['rounds']} rounds)",
-        "pooling": f"encode and pool {result['train_images']:,} training images",
-        "classifier": "train the linear classifier",
-        "transform": f"encode and pool {result['test_images']:,} test images",
-    }
-    table = Table(title=f"{result['codes']} codes, {result['features']} features per image", show_edge=False)
-    table.add_column("stage")
-    table.add_column("seconds", justify="right")
-    for stage, title in names.items():
-        table.add_row(title, f"{result['seconds'][stage]:.2f}")
+    runs = result["runs"]
+    table = Table(title=f"which of {round(1 / result['chance'])} pictures is this crop from?", show_edge=False)
+    for column in (f"{result['codes']} codes", "accuracy", "features", "learned in", "images/s"):
+        table.add_column(column, justify="left" if column.endswith("codes") else "right", no_wrap=True)
+    for method in result["methods"]:
+        spread = f" ± {100 * method['accuracy_std']:.1f}" if runs > 1 else ""
+        table.add_row(
+            method["name"],
+            f"{100 * method['accuracy']:.1f}{spread} %",
+            f"{method['features']}",
+            f"{method['learn_seconds']:.1f} s",
+            f"{method['images_per_second']:,.0f}",
+        )
     console = Console()
     console.print(table)
     console.print()
-    console.print(f"accuracy          {result['accuracy']:.1%}  (chance {result['chance']:.1%})", highlight=False)
-    console.print(f"images/second     {result['images_per_second']:,.0f}", highlight=False)
-    console.print(f"features/second   {result['features_per_second']:,.0f}", highlight=False)
-    console.print(f"codes             {result['picture']}", highlight=False, soft_wrap=True)
+    lines = {
+        "accuracy": (f"mean ± standard deviation of {runs} runs; " if runs > 1 else "") + f"chance is {result['chance']:.1%}",
+        "images": f"{result['train_images']:,} to learn from, {result['test_images']:,} to test on",
+        "PDL": f"of {result['candidates']} candidates, the {result['codes']} that say something different after pooling",
+        "picture": f"{result['picture']}: each column a code that was kept, above codes that it stands for",
+    }
+    for name, text in lines.items():
+        console.print(f"{name:<10}{text}", highlight=False, soft_wrap=True, markup=False)

@@ -1,5 +1,5 @@
 """Pictures of what was learned."""
 
-from poolwise.report.mosaic import code_mosaic
+from poolwise.report.mosaic import cluster_mosaic, code_mosaic
 
-__all__ = ["code_mosaic"]
+__all__ = ["cluster_mosaic", "code_mosaic"]

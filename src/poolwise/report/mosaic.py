@@ -34,14 +34,7 @@ def code_mosaic(
     (22, 22)
     """
     K = len(codes)
-    if K == 0 or codes.shape[1] != math.prod(patch_shape):
-        raise ValueError(f"codes of shape {codes.shape} are not patches of {patch_shape} (height, width, channels)")
-    tiles = np.asarray(codes, np.float64).reshape(K, *patch_shape)
-    if patch_shape[2] != 3:
-        tiles = np.repeat(tiles.mean(axis=3, keepdims=True), 3, axis=3)
-    peak = np.abs(tiles).max(axis=(1, 2, 3), keepdims=True)
-    pixels = np.round(127.5 + 127.5 * tiles / np.where(peak > 0, peak, 1)).astype(np.uint8)
-    pixels = pixels.repeat(zoom, axis=1).repeat(zoom, axis=2)
+    pixels = _draw(codes, patch_shape, zoom)
     columns = columns or math.ceil(math.sqrt(K))
     rows = math.ceil(K / columns)
     h, w = pixels.shape[1:3]
@@ -50,6 +43,78 @@ def code_mosaic(
         y, x = gap + (k // columns) * (h + gap), gap + (k % columns) * (w + gap)
         canvas[y : y + h, x : x + w] = pixels[k]
     return Image.fromarray(canvas)
+
+
+def cluster_mosaic(
+    candidates: Array,
+    cluster: Array,
+    patch_shape: tuple[int, int, int],
+    *,
+    closeness: Array | None = None,
+    columns: int = 32,
+    most: int = 8,
+    zoom: int = 6,
+    gap: int = 3,
+) -> Image.Image:
+    """Draw clusters: each column is an exemplar above the codes that it stands for, the largest cluster first.
+
+    Parameters
+    ----------
+    candidates : (M, d)
+    cluster : (M,)
+        For each candidate the index of its exemplar, as `PooledFeatures.cluster_` has it.
+    patch_shape : (height, width, channels)
+    closeness : (M,), default: by index
+        The codes of a cluster stand in the order of this, the largest first; say, the correlation with their exemplar.
+    columns : int
+        Exemplars side by side; more of them go into further bands below.
+    most : int
+        Codes shown below an exemplar, at most.
+    zoom, gap : pixels of the picture per pixel of a code, and between codes
+
+    Returns
+    -------
+    PIL.Image.Image, RGB
+
+    Examples
+    --------
+    >>> cluster_mosaic(np.eye(4, 12), np.array([0, 0, 0, 3]), (2, 2, 3), zoom=4, gap=2).size
+    (22, 36)
+    """
+    pixels = _draw(candidates, patch_shape, zoom)
+    h, w = pixels.shape[1:3]
+    exemplars, sizes = np.unique(cluster, return_counts=True)
+    exemplars = exemplars[np.argsort(-sizes, kind="stable")]
+    order = np.arange(len(cluster)) if closeness is None else np.argsort(-closeness, kind="stable")
+    members = [[i for i in order if cluster[i] == k and i != k][:most] for k in exemplars]
+    columns, apart = min(columns, len(exemplars)), 3 * gap
+    bands = [range(start, min(len(exemplars), start + columns)) for start in range(0, len(exemplars), columns)]
+    below = [max(len(members[c]) for c in band) for band in bands]
+    heights = [gap + h + (apart + n * (h + gap) - gap if n else 0) + 3 * apart for n in below]
+    canvas = np.full((sum(heights) - 3 * apart + gap, columns * (w + gap) + gap, 3), _BACKGROUND, np.uint8)
+    top = 0
+    for band, height in zip(bands, heights, strict=True):
+        for place, c in enumerate(band):
+            x, y = gap + place * (w + gap), top + gap
+            canvas[y : y + h, x : x + w] = pixels[exemplars[c]]
+            for row, i in enumerate(members[c]):
+                y = top + gap + h + apart + row * (h + gap)
+                canvas[y : y + h, x : x + w] = pixels[i]
+        top += height
+    return Image.fromarray(canvas)
+
+
+def _draw(codes: Array, patch_shape: tuple[int, int, int], zoom: int) -> Array:
+    """(K, height · zoom, width · zoom, 3) uint8."""
+    K = len(codes)
+    if K == 0 or codes.shape[1] != math.prod(patch_shape):
+        raise ValueError(f"codes of shape {codes.shape} are not patches of {patch_shape} (height, width, channels)")
+    tiles = np.asarray(codes, np.float64).reshape(K, *patch_shape)
+    if patch_shape[2] != 3:
+        tiles = np.repeat(tiles.mean(axis=3, keepdims=True), 3, axis=3)
+    peak = np.abs(tiles).max(axis=(1, 2, 3), keepdims=True)
+    pixels = np.round(127.5 + 127.5 * tiles / np.where(peak > 0, peak, 1)).astype(np.uint8)
+    return pixels.repeat(zoom, axis=1).repeat(zoom, axis=2)
 
 
 def by_colour(codes: Array, channels: int) -> Array:

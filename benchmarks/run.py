@@ -11,11 +11,16 @@ from functools import partial
 import clustering
 import extraction
 import memory
+import selection
 
 BENCHMARKS: dict[str, Callable[[], dict[str, object]]] = {
     "extract-200": partial(extraction.run, 200),
     "extract-1600": partial(extraction.run, 1600),
     "kmeans-round": clustering.run,
+    "affinity-messages": selection.messages,
+    "affinity-search": selection.search,
+    "affinity-memory": selection.memory,
+    "covariance": selection.covariance,
     "memory-transform": partial(memory.run, "transform"),
     "memory-fit": partial(memory.run, "fit"),
 }

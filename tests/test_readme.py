@@ -26,6 +26,12 @@ def test_the_other_examples_follow_from_the_first(tmp_path):
     script.write_text("\n".join([first, *EXAMPLES[1:]]), encoding="utf-8")
     subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert (tmp_path / "codes.png").exists()
+    assert (tmp_path / "clusters.png").exists()
+
+
+def test_nothing_is_left_to_fill_in():
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        assert not re.search(r"@[A-Z]+@|TODO|FIXME", page.read_text(encoding="utf-8")), page
 
 
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#]+)\)", README))))

@@ -16,7 +16,7 @@ S : similarity    R : responsibility    A : availability, all (M, M)    K : exem
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -91,7 +91,7 @@ class Propagation:
     preference: float
     damping: float
     converged: bool
-    net_similarity: list[float]
+    net_similarity: list[float] = field(repr=False)
     oscillations: int
     tries: int = 1
     merges: int = 0

@@ -100,7 +100,12 @@ def test_help_is_there_and_loads_nothing_heavy(tmp_path, arguments):
 
 def test_ctrl_c_gives_130_and_no_file(tmp_path):
     process = subprocess.Popen(
-        [*POOLWISE, "demo", "--codes", "500"], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [*POOLWISE, "demo", "--codes", "500"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )
     for line in process.stderr:
         if "dictionary" in line:

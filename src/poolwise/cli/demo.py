@@ -1,6 +1,7 @@
 """`poolwise demo`: the whole way from images to labels on the embedded photos."""
 
 import json
+import math
 import os
 import statistics
 import tempfile
@@ -13,6 +14,7 @@ import click
 
 GAMMA = 0.005
 CANDIDATES_PER_CODE = 8
+_REPEATS = 5
 
 
 @click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
@@ -103,9 +105,11 @@ def _evaluate(model: Any, train: Any, test: Any, stages: Any) -> dict[str, float
     from sklearn.svm import LinearSVC
 
     X_train = model.transform(train.images)
-    start = time.perf_counter()
-    X_test = model.transform(test.images)
-    seconds = time.perf_counter() - start
+    seconds = math.inf
+    for _ in range(_REPEATS):  # the fastest: one short call says more of the machine's neighbours than of the model
+        start = time.perf_counter()
+        X_test = model.transform(test.images)
+        seconds = min(seconds, time.perf_counter() - start)
     with stages.stage("classifier"):  # the bias must not be held down by ‖w‖²: a large scale leaves it nearly free
         svm = LinearSVC(C=1 / (2 * GAMMA * len(X_train)), dual=False, intercept_scaling=100).fit(X_train, train.target)
     return {
@@ -119,7 +123,12 @@ def _evaluate(model: Any, train: Any, test: Any, stages: Any) -> dict[str, float
 def _summary(results: list[dict[str, float]]) -> dict[str, Any]:
     accuracies = [result["accuracy"] for result in results]
     mean = {name: statistics.mean(result[name] for result in results) for name in results[0]}
-    return {**mean, "features": results[0]["features"], "accuracy_std": statistics.pstdev(accuracies), "accuracies": accuracies}
+    return {
+        **mean,
+        "features": results[0]["features"],
+        "accuracy_std": statistics.stdev(accuracies) if len(results) > 1 else 0.0,
+        "accuracies": accuracies,
+    }
 
 
 def _picture(model: Any) -> Any:

@@ -22,7 +22,8 @@ _BLOCK = 1024
 class AffinitySelector(SelectorMixin, BaseEstimator):
     """Keep exactly K features that stand for all others: unsupervised selection among redundant columns.
 
-    Features that go up and down together are one cluster, s(i, j) = 2 corr(i, j) - 2, and one of them stands for it.
+    Features that go up and down together are one cluster, s(i, j) = 2 corr(i, j) - 2, and one of them stands for it. A feature
+    and its negative count as different; flip signs first where that is not meant.
 
     Parameters
     ----------

@@ -271,18 +271,25 @@ def find_exemplars(
     np.fill_diagonal(S, 0)
     exemplars = Exemplars(S, found.exemplars).bring_to(K)
     exemplars.improve()
+    return outcome(messages, exemplars, net, found.preference, found.settled, found.tries)
+
+
+def outcome(
+    messages: Messages, exemplars: Exemplars, net: list[float], preference: float, settled: bool, tries: int
+) -> Propagation:
+    """What a search found: the exemplars as single steps left them, and how the messages went."""
     return Propagation(
-        np.sort(exemplars.chosen),
-        exemplars.labels(),
-        found.preference,
-        messages.damping,
-        found.settled,
-        net,
-        messages.oscillations,
-        found.tries,
-        exemplars.merges,
-        exemplars.splits,
-        exemplars.swaps,
+        exemplars=np.sort(exemplars.chosen),
+        label=exemplars.labels(),
+        preference=preference,
+        damping=messages.damping,
+        converged=settled,
+        net_similarity=net,
+        oscillations=messages.oscillations,
+        tries=tries,
+        merges=exemplars.merges,
+        splits=exemplars.splits,
+        swaps=exemplars.swaps,
     )
 
 

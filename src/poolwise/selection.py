@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from poolwise.affinity import Messages, Propagation, find_exemplars, has_variance, nearest_exemplar, similarity
+from poolwise.affinity import Messages, Propagation, find_exemplars, has_variance, nearest_exemplar, outcome, similarity
 from poolwise.arrays import Array
 from poolwise.engine import Threads, spans
 from poolwise.medoids import Exemplars
@@ -128,18 +128,7 @@ def _authors(C: Array, K: int, rng: np.random.Generator, engine: Threads, progre
     chosen, net = np.flatnonzero(messages.is_exemplar), messages.net_similarity
     np.fill_diagonal(S, 0)
     exemplars = Exemplars(np.ascontiguousarray(S.T), chosen if count else np.zeros(1)).bring_to(K)
-    found = Propagation(
-        np.sort(exemplars.chosen),
-        exemplars.labels(),
-        preference,
-        messages.damping,
-        settled,
-        net,
-        messages.oscillations,
-        bisection + 1,
-        exemplars.merges,
-        exemplars.splits,
-    )
+    found = outcome(messages, exemplars, net, preference, settled, bisection + 1)
     return Selection(found.exemplars, found.label, found)
 
 

@@ -12,6 +12,7 @@ import clustering
 import extraction
 import memory
 import selection
+import svm
 
 BENCHMARKS: dict[str, Callable[[], dict[str, object]]] = {
     "extract-200": partial(extraction.run, 200),
@@ -21,6 +22,10 @@ BENCHMARKS: dict[str, Callable[[], dict[str, object]]] = {
     "affinity-search": selection.search,
     "affinity-memory": selection.memory,
     "covariance": selection.covariance,
+    "svm": svm.run,
+    "svm-wide": svm.wide,
+    "svm-memory": partial(svm.memory, 50_000, 800),
+    "svm-wide-memory": partial(svm.memory, 5_994, 12_800),
     "memory-transform": partial(memory.run, "transform"),
     "memory-fit": partial(memory.run, "fit"),
 }

@@ -64,6 +64,38 @@ def test_triangle(rng):
     np.testing.assert_allclose(Z[:, :7], np.maximum(0, distance.mean(1, keepdims=True) - distance), atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_line_slopes_and_take_step(rng, dtype):
+    F, P = rng.normal(size=(2, 3, 40)).astype(dtype)
+    t, label, target, fold = rng.uniform(size=3), rng.integers(3, size=40), np.array([2, 0, 1]), np.array([1, 0, 1])
+    weight, up, down = rng.uniform(size=(2, 40)), rng.uniform(size=3), rng.uniform(size=3)
+    part = slice(5, 33)
+    y = np.where(label == target[:, None], 1, -1)[:, part]
+    w = weight[fold][:, part] * np.where(y > 0, up[:, None], down[:, None])
+    moved = F + t[:, None] * P
+    slack = np.maximum(0, 1 - y * moved[:, part])
+    out, R, before = np.empty((3, 2)), np.full((3, 40), 9, dtype), F.copy()
+    kernels.line_slopes(F, P, t, label, target, weight, fold, up, down, 5, 33, out)
+    p = P[:, part].astype(np.float64)
+    np.testing.assert_allclose(out[:, 0], -2 * (w * slack * y * p).sum(1), rtol=1e-5)
+    np.testing.assert_allclose(out[:, 1], 2 * (w * (slack > 0) * p * p).sum(1), rtol=1e-5)
+    kernels.take_step(F, P, t, label, target, weight, fold, up, down, 5, 33, R, out)
+    np.testing.assert_allclose(F[:, part], moved[:, part], rtol=1e-5)
+    np.testing.assert_allclose(R[:, part], -2 * w * slack * y, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(out, np.stack([(w * slack**2).sum(1), (-2 * w * slack * y).sum(1)], 1), rtol=1e-5)
+    for outside in (slice(0, 5), slice(33, 40)):
+        np.testing.assert_array_equal(F[:, outside], before[:, outside])
+        assert (R[:, outside] == 9).all()
+
+
+def test_weighted_sums(rng):
+    X, weight, shift = rng.normal(size=(50, 4)).astype(np.float32), rng.uniform(size=50), rng.normal(size=4)
+    first, second = np.ones(4), np.ones(4)
+    kernels.weighted_sums(X, weight, shift, first, second)
+    np.testing.assert_allclose(first, 1 + weight @ (X - shift), rtol=1e-12)
+    np.testing.assert_allclose(second, 1 + weight @ (X - shift) ** 2, rtol=1e-12)
+
+
 def test_nearest_only_keeps_the_first_of_equals():
     Z = np.array([[1, 3, 3], [5, 0, 5], [-3, -2, -1]], np.float32)
     kernels.nearest_only(Z)

@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from poolwise import datasets
-    from poolwise.estimators import AffinitySelector, PooledFeatures
+    from poolwise.estimators import AffinitySelector, LinearSVM, LinearSVMCV, PooledFeatures
 
 __version__ = "0.1.0"
-__all__ = ["AffinitySelector", "PooledFeatures", "__version__", "datasets"]
+_ESTIMATORS = ("AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures")
+__all__ = ["AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures", "__version__", "datasets"]
 
 
 def __getattr__(name: str) -> Any:
     # Lazy, so that `poolwise --help` does not wait for numba and scikit-learn.
-    if name in ("AffinitySelector", "PooledFeatures"):
+    if name in _ESTIMATORS:
         return getattr(import_module("poolwise.estimators"), name)
     if name == "datasets":
         return import_module("poolwise.datasets")

@@ -97,7 +97,7 @@ class Moments:
 class CovarianceStream:
     """Full moments of float32 samples that come a few at a time, at the speed of large products on all threads.
 
-    Rows are collected, less the mean of the first ones, into blocks of up to 4096; of each block's symmetric product XᵀX the
+    Rows are collected, less the mean of the first ones, into blocks of `buffer_rows`; of each block's symmetric product XᵀX the
     tiles on and below the diagonal are computed and added up in float64.
 
     Parameters
@@ -105,6 +105,8 @@ class CovarianceStream:
     n_features : int
         M.
     engine : Threads
+    buffer_rows : int
+        Fewer need less memory, more are faster.
 
     Examples
     --------
@@ -118,9 +120,9 @@ class CovarianceStream:
     (6, array([5., 6.]))
     """
 
-    def __init__(self, n_features: int, engine: Threads) -> None:
+    def __init__(self, n_features: int, engine: Threads, buffer_rows: int = _BUFFER_ROWS) -> None:
         self._engine = engine
-        self._rows = np.empty((_BUFFER_ROWS, n_features), np.float32)
+        self._rows = np.empty((buffer_rows, n_features), np.float32)
         self._n = self._filled = 0
         self._centre = np.zeros(n_features, np.float32)
         self._sum, self._products = np.zeros(n_features), np.zeros((n_features, n_features))
@@ -131,10 +133,10 @@ class CovarianceStream:
             self._centre = X.mean(axis=0, dtype=np.float64).astype(np.float32)
         taken = 0
         while taken < len(X):
-            n = min(len(X) - taken, _BUFFER_ROWS - self._filled)
+            n = min(len(X) - taken, len(self._rows) - self._filled)
             np.subtract(X[taken : taken + n], self._centre, out=self._rows[self._filled : self._filled + n])
             self._filled, taken = self._filled + n, taken + n
-            if self._filled == _BUFFER_ROWS:
+            if self._filled == len(self._rows):
                 self._multiply()
 
     def _multiply(self) -> None:
@@ -155,12 +157,12 @@ class CovarianceStream:
     def moments(self) -> Moments:
         """What has been seen; ends the stream."""
         self._multiply()
-        result = Moments(len(self._sum))
-        result.n = self._n
+        result = Moments(len(self._sum), diagonal=True)  # no second matrix
+        result.n, result.diagonal, result.scatter = self._n, False, self._products
         if self._n:
             shift = self._sum / self._n
             result.mean = shift + self._centre
-            Q = result.scatter = self._products
+            Q = self._products
             for part in spans(len(Q), _TILE):
                 Q[part, : part.stop] -= self._n * np.outer(shift[part], shift[: part.stop])
                 Q[: part.start, part] = Q[part, : part.start].T

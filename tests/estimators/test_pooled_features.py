@@ -9,9 +9,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
 
-from poolwise import PooledFeatures, extraction
+from poolwise import LinearSVM, PooledFeatures, extraction
 from poolwise.encoding import encode
 from poolwise.estimators.presets import PRESETS
 from poolwise.patches import normalize_contrast, view_patches
@@ -261,7 +260,7 @@ def test_pickling_by_others_keeps_features(photos, model):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_grid_search_over_a_pipeline(photos, n_jobs):
     labels = np.arange(len(photos)) // 10
-    pipeline = make_pipeline(PooledFeatures(**QUICK), LinearSVC(dual=False))
+    pipeline = make_pipeline(PooledFeatures(**QUICK), LinearSVM())
     search = GridSearchCV(pipeline, {"pooledfeatures__n_codes": [1, 16]}, cv=2, n_jobs=n_jobs).fit(photos, labels)
     assert search.best_params_ == {"pooledfeatures__n_codes": 16}
 

@@ -9,10 +9,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
 from test_pooled_features import naive_features, peak_memory
 
-from poolwise import PooledFeatures
+from poolwise import LinearSVM, PooledFeatures
 from poolwise.estimators import learning
 from poolwise.nystrom import reconstruction
 from poolwise.selection import WAYS
@@ -249,7 +248,7 @@ def test_transform_is_both_a_parameter_and_a_method(photos, pdl):
 def test_a_grid_search_over_selection_and_transform(photos):
     labels = np.arange(len(photos)) // 10
     grid = {"pooledfeatures__transform": ["nystrom", None], "pooledfeatures__selection": ["greedy", "random"]}
-    search = GridSearchCV(make_pipeline(PooledFeatures(**PDL), LinearSVC(dual=False)), grid, cv=2).fit(photos, labels)
+    search = GridSearchCV(make_pipeline(PooledFeatures(**PDL), LinearSVM()), grid, cv=2).fit(photos, labels)
     scores = search.cv_results_["mean_test_score"]
     assert len(scores) == 4
     assert scores.min() > 3 / 16  # well above chance

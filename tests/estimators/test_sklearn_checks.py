@@ -2,7 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from poolwise import AffinitySelector, PooledFeatures
+from poolwise import AffinitySelector, LinearSVM, LinearSVMCV, PooledFeatures
 
 SMALL = {"n_codes": 2, "n_patches": 500, "max_iter": 5}  # the checks' data have as few as ten rows of two numbers
 
@@ -17,6 +17,9 @@ SMALL = {"n_codes": 2, "n_patches": 500, "max_iter": 5}  # the checks' data have
         PooledFeatures(**{**SMALL, "n_codes": 1}, n_candidates=2, encoder="vq", selection="kmedoids", transform=None),
         AffinitySelector(),
         AffinitySelector(selection="greedy", n_jobs=1),
+        LinearSVM(),
+        LinearSVM(C=1.0, n_jobs=1),
+        LinearSVMCV(gammas=3, cv=3),
     ]
 )
 def test_scikit_learn(estimator, check):

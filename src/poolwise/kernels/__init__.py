@@ -23,6 +23,7 @@ from poolwise.kernels.extraction import (
 )
 from poolwise.kernels.kmeans import assign_shard, scan_codes, sum_by_label
 from poolwise.kernels.medoids import gains, losses, nearest_two, remove, swap_sweep
+from poolwise.kernels.svm import line_slopes, take_step, weighted_sums
 
 __all__ = [
     "CONSTANT",
@@ -36,6 +37,7 @@ __all__ = [
     "contrast",
     "extract_block",
     "gains",
+    "line_slopes",
     "losses",
     "nearest_only",
     "nearest_two",
@@ -47,5 +49,7 @@ __all__ = [
     "shifted_strips",
     "sum_by_label",
     "swap_sweep",
+    "take_step",
     "triangle",
+    "weighted_sums",
 ]

@@ -1,0 +1,104 @@
+"""Cholesky factors of a symmetric matrix with one diagonal after another, in the place of the matrix.
+
+    A + diag(x) + ε I = Uᵀ U,   ε = 0, or the smallest of a few powers of ten that lets the factor exist
+
+A stays below the diagonal and U stands on and above it, so that another x needs no other memory.
+
+A : (n, n) float32 or float64    x : (n,)    B : (k, n), a right-hand side in each row
+"""
+
+import numpy as np
+import scipy.linalg
+
+from poolwise.arrays import Array
+from poolwise.engine import Threads, spans
+
+_BLOCK = 512
+_PROBLEMS = 32
+
+
+class Factor:
+    """Uᵀ U = A + diag(x) + ε I.
+
+    Parameters
+    ----------
+    A : (n, n), C-contiguous
+        Symmetric; overwritten.
+
+    Attributes
+    ----------
+    extra : float
+        ε.
+
+    Examples
+    --------
+    >>> factor = Factor(np.array([[1.0, 1.0], [1.0, 1.0]]))
+    >>> factor.add_to_diagonal(np.ones(2))
+    >>> with Threads(1) as engine:
+    ...     factor.solve(np.array([[3.0, 3.0]]), engine)
+    array([[1., 1.]])
+    """
+
+    def __init__(self, A: Array) -> None:
+        self._A, self._diagonal = A, A.diagonal().copy()
+        self._blocks = spans(len(A), _BLOCK)
+        self.extra = 0.0
+
+    def add_to_diagonal(self, x: Array, least: float = 0.0) -> None:
+        """Factor A + diag(x) + ε I, ε at least `least`."""
+        A, diagonal = self._A, self._diagonal + x
+        if not np.isfinite(diagonal).all():
+            raise ValueError("the features are too large to be multiplied with each other; rescale them")
+        (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (A,))
+        self.extra = least
+        while True:
+            for rows in self._blocks:
+                A[rows, rows.stop :] = A[rows.stop :, rows].T
+                below = np.tril(A[rows, rows], -1)
+                A[rows, rows] = below + below.T
+            np.fill_diagonal(A, diagonal + self.extra)
+            _, failed = potrf(A.T, lower=1, overwrite_a=1, clean=0)  # column by column, as LAPACK reads: A's transpose
+            if not failed:
+                break
+            self.extra = 10 * max(self.extra, float(np.finfo(A.dtype).eps) * float(diagonal.max()))
+        self._inverses = [
+            scipy.linalg.solve_triangular(A[rows, rows], np.eye(rows.stop - rows.start, dtype=A.dtype), check_finite=False)
+            for rows in self._blocks
+        ]
+
+    def below(self, some: Array) -> Array:
+        """A at these rows and columns, ascending, in float64: on and below the diagonal, anything above it."""
+        part = self._A[np.ix_(some, some)].astype(np.float64, copy=False)
+        np.fill_diagonal(part, self._diagonal[some])
+        return part
+
+    def times(self, B: Array, engine: Threads) -> Array:
+        """B A, (k, n), in A's precision."""
+        right = B.astype(self._A.dtype)
+        out = right * self._diagonal
+
+        def multiply(problems: slice) -> None:
+            x, y = right[problems], out[problems]
+            for i in self._blocks:
+                below = np.tril(self._A[i, i], -1)
+                y[:, i] += x[:, i] @ below.T + x[:, i] @ below + x[:, : i.start] @ self._A[i, : i.start].T
+                y[:, : i.start] += x[:, i] @ self._A[i, : i.start]
+
+        for _ in engine.map(multiply, spans(len(out), _PROBLEMS)):
+            pass
+        return out
+
+    def solve(self, B: Array, engine: Threads) -> Array:
+        """(A + diag(x) + ε I)⁻¹ for every row of B, in A's precision, by products of blocks that let other threads run."""
+        X, U = B.astype(self._A.dtype), self._A  # a copy of B
+
+        def substitute(problems: slice) -> None:
+            x = X[problems]
+            for i, inverse in zip(self._blocks, self._inverses, strict=True):
+                x[:, i] = (x[:, i] - x[:, : i.start] @ U[: i.start, i]) @ inverse
+            for i, inverse in zip(self._blocks[::-1], self._inverses[::-1], strict=True):
+                x[:, i] = (x[:, i] - x[:, i.stop :] @ U[i, i.stop :].T) @ inverse.T
+
+        for _ in engine.map(substitute, spans(len(X), _PROBLEMS)):
+            pass
+        return X

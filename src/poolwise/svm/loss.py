@@ -1,0 +1,125 @@
+"""The squared hinge of one-vs-all problems, as a function of their margins (stage 13 of the method).
+
+    S⁻¹ Σₙ sₙ max(0, 1 - y f)²,   y = ±1,   S = Σₙ sₙ
+
+F : (k, N) margins, one row a problem    label : (N,) classes 0, 1, ...    target : (k,) the class that is y = +1
+weight : (folds, N) weights s of the samples, 0 where a sample is left out    fold : (k,) the row of `weight` that counts
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolwise import kernels
+from poolwise.arrays import Array
+from poolwise.engine import Threads, spans
+
+_SHARD = 16384
+
+
+@dataclass(frozen=True)
+class Problems:
+    """k problems on the same samples.
+
+    up, down : (k,) factors of s where y = +1 and -1: the weights of classes.
+
+    >>> two = Problems(np.array([0, 1, 1]), np.array([0, 1]), np.ones((1, 3)), np.zeros(2, int), np.ones(2), np.ones(2))
+    >>> two.best_bias()
+    array([-0.33333333,  0.33333333])
+    """
+
+    label: Array
+    target: Array
+    weight: Array
+    fold: Array
+    up: Array
+    down: Array
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def __getitem__(self, some: slice) -> "Problems":
+        return Problems(self.label, self.target[some], self.weight, self.fold[some], self.up[some], self.down[some])
+
+    def totals(self) -> Array:
+        """(k,) S of each problem."""
+        return self.weight.sum(axis=1)[self.fold]
+
+    def best_bias(self) -> Array:
+        """(k,) the b that is best where W = 0: the mean of y, weighted."""
+        positive = np.array([self.weight[f][self.label == c].sum() for f, c in zip(self.fold, self.target, strict=True)])
+        p, q = self.up * positive, self.down * (self.totals() - positive)
+        return np.asarray((p - q) / np.maximum(p + q, np.finfo(np.float64).tiny))
+
+    def slopes(self, F: Array, P: Array, t: Array, engine: Threads) -> tuple[Array, Array]:
+        """(k,) first and second derivative by t of the loss at F + t P."""
+        out = self._sum(engine, lambda rows, out: kernels.line_slopes(F, P, t, *self._fields(), rows.start, rows.stop, out))
+        return out[:, 0], out[:, 1]
+
+    def step(self, F: Array, P: Array, t: Array, R: Array, engine: Threads) -> Array:
+        """F ← F + t P, R ← the loss's derivatives there, (k, N); gives the loss, (k,)."""
+        loss = self._sum(engine, lambda rows, out: kernels.take_step(F, P, t, *self._fields(), rows.start, rows.stop, R, out))
+        R /= self.totals()[:, None].astype(R.dtype)
+        return loss[:, 0]
+
+    def inside(self, c: int, some: Array) -> tuple[Array, Array]:
+        """y = ±1 and the weights of some samples in problem c."""
+        positive = self.label[some] == self.target[c]
+        weight = self.weight[self.fold[c], some] * np.where(positive, self.up[c], self.down[c])
+        return np.where(positive, 1.0, -1.0), weight
+
+    def dual(self, R: Array) -> tuple[Array, Array]:
+        """Σ a - (S/4) Σ a²/s for a = |R|, (k,), after one side of R was made smaller so that Σ R = 0; and that R.
+
+        The objective's minimum is at least this less |X_cᵀ R|² / 4γ, for any R with the signs of -y and the sum 0.
+        """
+        R, value, S = R.copy(), np.empty(len(self)), self.totals()
+        for c in range(len(self)):
+            y, weight = self.inside(c, np.arange(len(self.label)))
+            positive = y > 0
+            a = np.abs(R[c], dtype=np.float64)
+            up, down = a[positive].sum(), a[~positive].sum()
+            side = np.where(positive, min(1.0, down / up if up > 0 else 1.0), min(1.0, up / down if down > 0 else 1.0))
+            a *= side
+            R[c] *= side
+            value[c] = a.sum() - S[c] / 4 * np.divide(a * a, weight, out=np.zeros_like(a), where=weight > 0).sum()
+        return value, R
+
+    def _fields(self) -> tuple[Array, ...]:
+        return self.label, self.target, self.weight, self.fold, self.up, self.down
+
+    def _sum(self, engine: Threads, add: Callable[[slice, Array], None]) -> Array:
+        """(k, 2) sums over the samples by shards, in their order, divided by S."""
+
+        def shard(rows: slice) -> Array:
+            out = np.empty((len(self), 2))
+            add(rows, out)
+            return out
+
+        total = np.zeros((len(self), 2))
+        for part in engine.map(shard, spans(len(self.label), _SHARD)):
+            total += part
+        return total / self.totals()[:, None]
+
+
+def one_vs_all(label: Array, factors: Array, weight: Array) -> Problems:
+    """Each class against the others, on each row of `weight`; two classes are one problem, the second against the first.
+
+    factors : (classes,) of the loss of a class's own samples    weight : (folds, N)
+
+    >>> one_vs_all(np.array([0, 1, 2]), np.ones(3), np.ones((2, 3))).target
+    array([0, 1, 2, 0, 1, 2])
+    """
+    classes, folds = len(factors), len(weight)
+    binary = classes == 2
+    target = np.array([1]) if binary else np.arange(classes)
+    down = factors[:1] if binary else np.ones(classes)
+    return Problems(
+        label,
+        np.tile(target, folds),
+        np.ascontiguousarray(weight),
+        np.repeat(np.arange(folds), len(target)),
+        np.tile(factors[target], folds),
+        np.tile(down, folds),
+    )

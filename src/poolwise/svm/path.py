@@ -1,0 +1,101 @@
+"""Many problems, a group at a time so that memory stays small; and many γ, with held-out folds.
+
+The problems of all classes are independent and so are those of all folds, which differ in the weights of samples alone: all are
+rows of the same products, and one factor of the features' covariance serves them all, whatever their γ.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from poolwise.arrays import Array
+from poolwise.engine import spans
+from poolwise.progress import Update
+from poolwise.svm.loss import Problems, one_vs_all
+from poolwise.svm.solver import MEMORY, Solution, solve
+from poolwise.svm.spaces import Space
+
+_NONE = np.empty(0)
+_SHARE, _LEAST = 0.2, 1 << 24  # of X, and in any case 16 MB, for what a group of problems needs
+
+
+def group_size(space: Space) -> int:
+    """How many problems at a time need about 0.2 of X's memory, or 16 MB."""
+    N = len(space.rows.X)
+    item = np.dtype(space.dtype).itemsize
+    vectors = (2 * space.parts + 1) * (4 * MEMORY + 2 * item) * (space.size + 1)
+    margins = 4 * N * space.margin_dtype.itemsize
+    return max(1, int(max(_SHARE * space.rows.X.nbytes, _LEAST) / (vectors + margins)))
+
+
+def solve_in_groups(
+    space: Space, problems: Problems, gamma: float, tol: float, max_iter: int, update: Update | None = None
+) -> Solution:
+    """As `solve`, for any number of problems and without `F` and `vector`; `rounds` is the most that a group took."""
+    groups = spans(len(problems), group_size(space))
+    found = []
+    for some in groups:
+        where = f", problems {some.start + 1} to {some.stop} of {len(problems)}" if len(groups) > 1 else ""
+
+        def tell(rounds: int, note: str, where: str = where) -> None:
+            if update is not None:
+                update(rounds, note + where)
+
+        part = solve(space, problems[some], gamma, tol=tol, max_iter=max_iter, progress=tell)
+        found.append(replace(part, F=_NONE, vector=_NONE))  # they are as large as a group may be
+    return Solution(
+        W=np.concatenate([part.W for part in found]),
+        b=np.concatenate([part.b for part in found]),
+        F=_NONE,
+        objective=np.concatenate([part.objective for part in found]),
+        gradient=np.concatenate([part.gradient for part in found]),
+        gap=np.concatenate([part.gap for part in found]),
+        rounds=max(part.rounds for part in found),
+        converged=all(part.converged for part in found),
+        vector=_NONE,
+    )
+
+
+def held_out_scores(
+    space: Space,
+    label: Array,
+    weight: Array,
+    factors: Array,
+    folds: Sequence[tuple[Array, Array]],
+    gammas: Array,
+    tol: float,
+    max_iter: int,
+    update: Update | None = None,
+) -> Array:
+    """Accuracy, weighted, on each fold's test samples after learning from its train samples, (G, folds).
+
+    label : (N,)    weight : (N,)    factors : (classes,)    folds : (train, test) indices    gammas : (G,)
+    """
+    masks = np.zeros((len(folds), len(label)))
+    for f, (train, _) in enumerate(folds):
+        np.add.at(masks[f], train, weight[train])
+    problems = one_vs_all(label, factors, masks)
+    best = [np.full((len(gammas), len(test)), -np.inf) for _, test in folds]
+    guess = [np.zeros((len(gammas), len(test)), np.int64) for _, test in folds]
+    done = 0
+    for some in spans(len(problems), group_size(space)):
+        group, start = problems[some], None
+        for i in np.argsort(gammas)[::-1]:  # from the largest, where the problem is easiest
+            found = solve(space, group, float(gammas[i]), tol=tol, max_iter=max_iter, start=start)
+            start = found.vector
+            for row, (f, c) in enumerate(zip(group.fold, group.target, strict=True)):
+                margin = found.F[row, folds[f][1]]
+                if len(factors) == 2:  # one problem: the first class is where the margin is not positive
+                    guess[f][i] = margin > 0
+                    continue
+                better = margin > best[f][i]
+                best[f][i], guess[f][i] = np.where(better, margin, best[f][i]), np.where(better, c, guess[f][i])
+            done += len(group)
+            if update is not None:
+                update(done * len(factors) * len(folds) // len(problems), f"gamma {gammas[i]:.3g}")
+    scores = [
+        [np.average(right, weights=weight[test]) for right in guessed == label[test]]
+        for guessed, (_, test) in zip(guess, folds, strict=True)
+    ]
+    return np.array(scores).T

@@ -75,6 +75,16 @@ def test_estimators_import_only_rooms_and_estimators(path):
     assert inner(path).isdisjoint(OUTER)
 
 
+@pytest.mark.parametrize("path", sorted((SOURCE / "images").glob("*.py")), ids=lambda p: p.name)
+def test_image_sources_stand_on_the_engine_alone(path):
+    assert inner(path) <= {"images", "arrays", "engine"}
+
+
+@pytest.mark.parametrize("path", [*SOURCE.glob("*.py"), *(SOURCE / "estimators").glob("*.py")], ids=lambda p: p.name)
+def test_rooms_and_estimators_know_a_source_by_its_interface_alone(path):
+    assert "images" not in inner(path) or path == SOURCE / "__init__.py"
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_no_file_is_longer_than_400_lines(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400

@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from poolwise import datasets
     from poolwise.estimators import AffinitySelector, LinearSVM, LinearSVMCV, PooledFeatures
+    from poolwise.images import open_images
 
 __version__ = "0.1.0"
-_ESTIMATORS = ("AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures")
-__all__ = ["AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures", "__version__", "datasets"]
+__all__ = ["AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures", "__version__", "datasets", "open_images"]
+_HOME = {
+    **dict.fromkeys(("AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures"), "poolwise.estimators"),
+    "open_images": "poolwise.images",
+}
 
 
 def __getattr__(name: str) -> Any:
     # Lazy, so that `poolwise --help` does not wait for numba and scikit-learn.
-    if name in _ESTIMATORS:
-        return getattr(import_module("poolwise.estimators"), name)
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
     if name == "datasets":
         return import_module("poolwise.datasets")
     raise AttributeError(f"module 'poolwise' has no attribute {name!r}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolwise import kernels
-from poolwise.arrays import Array
+from poolwise.arrays import Array, ImageSource
 from poolwise.encoding import FoldedDictionary
 from poolwise.engine import Threads, spans
 from poolwise.patches import Contrast, position_grid
@@ -94,7 +94,7 @@ class Extractor:
 
     def extract_into(
         self,
-        images: Array,
+        images: Array | ImageSource,
         engine: Threads,
         take: Callable[[slice, Array], None],
         progress: Callable[[int], None] | None = None,
@@ -102,7 +102,7 @@ class Extractor:
     ) -> None:
         """Call take(rows, then(X[rows])) for every block of images, in order; progress(images done) after each.
 
-        `then` runs on the block's own thread, `take` on the caller's.
+        A block is decoded, extracted and passed to `then` on its own thread; `take` runs on the caller's.
         """
         blocks = spans(len(images), self.block_size(images.shape[1:]))
         results = engine.map(lambda rows: then(self.extract(images[rows])), blocks)

@@ -11,12 +11,14 @@ from typing import Literal
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from poolwise.arrays import Array
+from poolwise.arrays import Array, ImageSource
+from poolwise.engine import Threads
 from poolwise.kernels import CONSTANT
 
 Contrast = Literal["std", "variance"] | None
 
 _SAMPLE_BLOCK = 8192
+_DECODED_BYTES = 4 << 20
 
 
 def position_grid(image_size: tuple[int, int], patch_size: tuple[int, int], stride: int) -> tuple[int, int]:
@@ -45,10 +47,18 @@ def view_patches(image: Array, patch_size: tuple[int, int], stride: int = 1) -> 
     return np.moveaxis(view[::stride, ::stride], 2, 4)
 
 
-def sample_patches(images: Array, n_patches: int, patch_size: tuple[int, int], rng: np.random.Generator) -> Array:
+def sample_patches(
+    images: Array | ImageSource,
+    n_patches: int,
+    patch_size: tuple[int, int],
+    rng: np.random.Generator,
+    engine: Threads | None = None,
+) -> Array:
     """Draw patches: the image uniform with replacement, the position uniform over every valid one.
 
     images : (n, H, W, c), any numeric dtype, may be a memory map    returns : (n_patches, d) float32
+
+    Of a source each image drawn is decoded once, on the engine's threads, and few are in memory at a time.
 
     >>> rng = np.random.default_rng(0)
     >>> sample_patches(np.zeros((5, 32, 32, 3), np.uint8), 10, (6, 6), rng).shape
@@ -59,11 +69,26 @@ def sample_patches(images: Array, n_patches: int, patch_size: tuple[int, int], r
     h, w = position_grid((H, W), patch_size, 1)
     image, y, x = rng.integers(n, size=n_patches), rng.integers(h, size=n_patches), rng.integers(w, size=n_patches)
     order = np.argsort(image, kind="stable")  # read the images from first to last: they may be on disk
-    windows = sliding_window_view(images, patch_size, axis=(1, 2))
     patches = np.empty((n_patches, ph, pw, c), np.float32)
-    for start in range(0, n_patches, _SAMPLE_BLOCK):
-        rows = order[start : start + _SAMPLE_BLOCK]
-        patches[rows] = np.moveaxis(windows[image[rows], y[rows], x[rows]], 1, 3)
+
+    def cut(pixels: Array, place: Array, samples: Array) -> None:
+        windows = sliding_window_view(pixels, patch_size, axis=(1, 2))
+        for start in range(0, len(samples), _SAMPLE_BLOCK):
+            rows = samples[start : start + _SAMPLE_BLOCK]
+            patches[rows] = np.moveaxis(windows[place[start : start + _SAMPLE_BLOCK], y[rows], x[rows]], 1, 3)
+
+    def decode_and_cut(samples: Array) -> None:
+        drawn, place = np.unique(image[samples], return_inverse=True)
+        cut(images[drawn], place, samples)
+
+    if isinstance(images, ImageSource):
+        starts = np.flatnonzero(np.diff(image[order], prepend=-1))  # where the samples of the next image begin
+        at_once = max(1, _DECODED_BYTES // (H * W * c * images.dtype.itemsize))
+        blocks = np.split(order, starts[at_once::at_once])
+        for _ in map(decode_and_cut, blocks) if engine is None else engine.map(decode_and_cut, blocks):
+            pass
+    else:
+        cut(images, image[order], order)
     return patches.reshape(n_patches, -1)
 
 

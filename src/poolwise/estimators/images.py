@@ -9,23 +9,28 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from poolwise.arrays import Array
+from poolwise.arrays import Array, ImageSource
 
 Shape = tuple[int, int, int]
 
 _LARGEST = 1e18  # its square is still a float32
 _MOST = 2**31 - 1
+_LOOKED_AT = 16
 _EXPECTED = (
     "expected images of shape (n, height, width, channels), (n, height, width) for grey ones, or rows of "
     "flattened images (n, height · width · channels) with image_shape"
 )
 
 
-def check_images(estimator: BaseEstimator, X: Any, *, reset: bool) -> tuple[Array, bool]:
+def check_images(estimator: BaseEstimator, X: Any, *, reset: bool) -> tuple[Array | ImageSource, bool]:
     """Validate images and give them as (n, H, W, c), without a copy where none is needed, and whether they came as rows.
 
-    Sets `image_shape_in_` and `n_features_in_` if `reset`, else compares with them.
+    Sets `image_shape_in_` and `n_features_in_` if `reset`, else compares with them. A source is given back as it is; it looks
+    after its pixels itself, block by block.
     """
+    if isinstance(X, ImageSource):
+        _warn_of_other_scale(estimator, X, _check_source(estimator, X, reset), reset)
+        return X, False
     X = _as_array(X)
     flat = len(X.shape) == 2
     if not reset:
@@ -38,20 +43,43 @@ def check_images(estimator: BaseEstimator, X: Any, *, reset: bool) -> tuple[Arra
         shape = X.shape[1:] if X.ndim == 4 else (*X.shape[1:], 1)
         if reset:
             _agrees(shape, estimator.image_shape)
-            if hasattr(estimator, "feature_names_in_"):
-                del estimator.feature_names_in_
+            _forget_names(estimator)
     if 0 in shape:
         raise ValueError(f"images of shape {tuple(shape)} (height, width, channels) have no pixels; {_EXPECTED}")
     low, high = _range(X)
     if reset:
-        estimator.image_shape_in_ = tuple(int(n) for n in shape)
-        estimator.n_features_in_ = int(np.prod(shape))
-        estimator._pixel_range = high - low
+        _remember(estimator, tuple(shape), high - low)
     if not flat or estimator.image_shape is not None:
         _warn_of_other_scale(estimator, X, high - low, reset)
     elif reset:
         _warn_of_flattened_images(X.shape[1])
     return X.reshape(len(X), *shape), flat
+
+
+def _check_source(estimator: BaseEstimator, source: ImageSource, reset: bool) -> float:
+    """Check a source's shape and give the spread of its pixels: that of a few images where they may be on any scale."""
+    if reset:
+        _agrees(source.shape[1:], estimator.image_shape)
+        _forget_names(estimator)
+    else:
+        _same_shape(source.shape, estimator.image_shape_in_)
+    few = np.unique(np.linspace(0, len(source) - 1, _LOOKED_AT, dtype=np.int64))
+    low, high = (0.0, 255.0) if source.dtype == np.uint8 else _range(source[few])
+    if reset:
+        _remember(estimator, source.shape[1:], high - low)
+    return high - low
+
+
+def _forget_names(estimator: BaseEstimator) -> None:
+    """Images have no column names, whatever an earlier fit was given."""
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def _remember(estimator: BaseEstimator, shape: tuple[int, ...], spread: float) -> None:
+    estimator.image_shape_in_ = tuple(int(n) for n in shape)
+    estimator.n_features_in_ = int(np.prod(shape))
+    estimator._pixel_range = spread
 
 
 def _as_array(X: Any) -> Any:
@@ -124,7 +152,7 @@ def _agrees(shape: tuple[int, ...], image_shape: Any) -> None:
         raise ValueError(f"images of {_say(shape)} do not agree with image_shape={image_shape}; leave it None")
 
 
-def _warn_of_other_scale(estimator: BaseEstimator, X: Array, spread: float, reset: bool) -> None:
+def _warn_of_other_scale(estimator: BaseEstimator, X: Array | ImageSource, spread: float, reset: bool) -> None:
     """The offsets are for pixels of 0..255; on 0..1 they would drown all contrast, silently."""
     offset = estimator.contrast_offset if estimator.contrast is not None else 0.0
     if reset and 0 < spread < offset:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from poolwise.affinity import has_variance
-from poolwise.arrays import Array
+from poolwise.arrays import Array, ImageSource
 from poolwise.engine import Threads
 from poolwise.extraction import Extractor
 from poolwise.kmeans import Dictionary, learn_dictionary
@@ -27,7 +27,7 @@ Transform = Literal["nystrom", "pca"] | None
 
 
 def learn_codes(
-    images: Array,
+    images: Array | ImageSource,
     n_codes: int,
     patch_size: tuple[int, int],
     params: dict[str, Any],
@@ -37,7 +37,7 @@ def learn_codes(
 ) -> tuple[Dictionary, Whitening]:
     """Stages 1 to 4: patches, contrast, whitening, dictionary."""
     with stages.stage("patches"):
-        P = sample_patches(images, int(params["n_patches"]), patch_size, rng)
+        P = sample_patches(images, int(params["n_patches"]), patch_size, rng, engine)
 
         def normalize(rows: slice) -> None:
             P[rows] = normalize_contrast(P[rows], params["contrast"], params["contrast_offset"])
@@ -71,7 +71,7 @@ def standardize(pooled: Array, mean: Array, scale: Array) -> Array:
 
 def learn_scale(
     extractor: Extractor,
-    images: Array,
+    images: Array | ImageSource,
     scale: Scale,
     offset: float,
     engine: Threads,
@@ -102,7 +102,7 @@ def learn_scale(
 
 def learn_covariance(
     extractor: Extractor,
-    images: Array,
+    images: Array | ImageSource,
     scale: Scale,
     offset: float,
     n_super_patches: int | None,

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from poolwise.arrays import Array
+from poolwise.arrays import Array, ImageSource
 from poolwise.encoding import Encoder, FoldedDictionary, fold_dictionary
 from poolwise.engine import Threads, spans
 from poolwise.estimators.images import check_choice, check_images
@@ -215,7 +215,8 @@ class PooledFeatures(TransformIsAParameterToo, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn codes, select among them, and learn the scale of their pooled activations from images.
 
-        X : (n, H, W, c), (n, H, W) or (n, H·W·c), uint8 or float in 0..255; may be a read-only memory map. y is ignored.
+        X : (n, H, W, c), (n, H, W) or (n, H·W·c), uint8 or float in 0..255; may be a read-only memory map
+        or a source from `open_images`. y is ignored.
         """
         self._fit(X, keep=False)
         return self
@@ -327,7 +328,7 @@ class PooledFeatures(TransformIsAParameterToo, TransformerMixin, BaseEstimator):
         """As fitted, whatever set_params changes before the next fit."""
         return fold_dictionary(codes, Whitening(self.whitening_mean_, self.whitening_matrix_), *self._encoding)
 
-    def _keep_all(self, images: Array, engine: Threads, stages: Stages, keep: bool) -> Array:
+    def _keep_all(self, images: Array | ImageSource, engine: Threads, stages: Stages, keep: bool) -> Array:
         """Plain K-means: every code is kept, and nothing is known of their covariance."""
         self.codes_ = self.candidates_
         self.selected_ = self.cluster_ = np.arange(len(self.codes_))
@@ -340,7 +341,9 @@ class PooledFeatures(TransformIsAParameterToo, TransformerMixin, BaseEstimator):
             features[rows] = self._finish(features[rows])
         return features
 
-    def _keep_some(self, images: Array, rng: np.random.Generator, engine: Threads, stages: Stages, keep: bool) -> Array:
+    def _keep_some(
+        self, images: Array | ImageSource, rng: np.random.Generator, engine: Threads, stages: Stages, keep: bool
+    ) -> Array:
         """Stages 5 to 12 for the candidates; the features come from the codes kept, in a pass of their own."""
         self._candidate_mean, self._candidate_scale, self.covariance_ = learn_covariance(
             self._extractor, images, self.scale, self.scale_offset, self.n_super_patches, rng, engine, stages
@@ -367,7 +370,7 @@ class PooledFeatures(TransformIsAParameterToo, TransformerMixin, BaseEstimator):
         self.pooled_scale_ = self._candidate_scale[..., chosen.outputs]
         self._extractor = replace(self._extractor, dictionary=self._fold(self.codes_))
 
-    def _features(self, images: Array, engine: Threads, stages: Stages) -> Array:
+    def _features(self, images: Array | ImageSource, engine: Threads, stages: Stages) -> Array:
         """Images to features; memory beyond the result does not grow with their number."""
         width = self._extractor.n_features if self._right is None else self._extractor.n_cells * self._right.shape[1]
         features = np.empty((len(images), width), np.float32)

@@ -1,0 +1,140 @@
+"""`open_images`: tell what was given, and open it."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from poolwise.arrays import Array
+from poolwise.images.decoding import MAX_PIXELS, Decoder
+from poolwise.images.errors import ImageError
+from poolwise.images.listing import Listing, list_folder, list_table, list_text
+from poolwise.images.skipping import first_usable, without_unusable
+from poolwise.images.sources import ArrayImages, FileImages, Images
+from poolwise.images.stored import map_npy, read_npz
+
+_ACCEPTED = "expected an array, a folder, or a .npy, .npz, .txt (a path a line) or .csv file"
+
+
+def open_images(
+    where: Any,
+    *,
+    member: str | None = None,
+    columns: tuple[str, str | None] | None = None,
+    labels: Any = "auto",
+    resize: tuple[int, int] | None = None,
+    crop: bool = False,
+    grey: bool = False,
+    on_error: Literal["raise", "skip"] = "raise",
+    max_pixels: int = MAX_PIXELS,
+    memory: int = 512 * 2**20,
+    n_jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Images:
+    """Open images without loading them.
+
+    Parameters
+    ----------
+    where : array, or path of
+        a folder, whose folders are the labels (without folders: no labels); a `.npy` file, which is memory-mapped; a `.npz`
+        file; a `.txt` file with a path a line; or a `.csv` file with columns `path` and, if there, `label`. Paths are relative
+        to the file's folder.
+    member : str or None
+        Which array of a `.npz` file, say "x_train"; its labels are then those in "y_train".
+    columns : (str, str or None) or None
+        Columns of paths and of labels in a `.csv` file.
+    labels : "auto", None or (n,) array
+        Those that are found, none at all, or these.
+    resize : (H, W) or None
+        None: all files must have the size of the first. Files only, as are `crop` and `grey`.
+    crop : bool
+        Cut out the largest centred part with the proportions of `resize` (a square if None) before resizing.
+    grey : bool
+        One channel instead of three; every file becomes RGB otherwise.
+    on_error : {"raise", "skip"}
+        What to do with a file that cannot be used. "raise" when it is come upon, or "skip": decode all files now, leave those
+        out and list them in `skipped`; more than one in a hundred (and more than one), or 20 in a row, are an error.
+    max_pixels : int
+        Files with more are refused before they are decoded.
+    memory : int
+        Bytes. Decoded files are kept for the next pass if all together need no more.
+    n_jobs : int or None
+        Threads of "skip"; as in `engine.thread_count`.
+    progress : callable
+        progress(files seen), now and then, while "skip" looks at them.
+
+    Examples
+    --------
+    >>> images = open_images(np.zeros((5, 32, 32, 3), np.uint8), labels=list("abbab"))
+    >>> images.shape, images[1:3].shape, images.labels.tolist()
+    ((5, 32, 32, 3), (2, 32, 32, 3), ['a', 'b', 'b', 'a', 'b'])
+    """
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f"on_error must be 'raise' or 'skip'; got {on_error!r}")
+    decode = Decoder(_check_size(resize), bool(crop), bool(grey), _check_count("max_pixels", max_pixels))
+    if resize is not None and decode.resize is not None and decode.resize[0] * decode.resize[1] > max_pixels:
+        raise ValueError(f"resize={resize} is more than max_pixels={max_pixels:,}; give a smaller size")
+    budget = _check_count("memory", memory, 0)
+    found = _find(where, member, columns, isinstance(labels, str))
+    if isinstance(found, Images):
+        if resize is not None or crop or grey:
+            raise ValueError("resize, crop and grey are for image files; change the array itself before it is given")
+        found.labels = _labels(labels, found.labels, len(found))
+        return found
+    listing = Listing(found.root, found.names, _labels(labels, found.labels, len(found.names)))
+    if on_error == "raise":
+        return FileImages(listing, decode, (0, decode(os.path.join(listing.root, listing.names[0]))), budget)
+    return without_unusable(FileImages(listing, decode, first_usable(listing, decode), budget), n_jobs, progress)
+
+
+def _find(where: Any, member: str | None, columns: tuple[str, str | None] | None, labelled: bool) -> Images | Listing:
+    if not isinstance(where, str | os.PathLike):
+        array = np.asarray(where)
+        return ArrayImages("the array", array)
+    path = Path(where)
+    kind = "folder" if path.is_dir() else path.suffix.lower()
+    if member is not None and kind != ".npz":
+        raise ValueError(f"member={member!r} chooses an array of a .npz file; {path} is none")
+    if columns is not None and kind != ".csv":
+        raise ValueError(f"columns={columns!r} are those of a .csv file; {path} is none")
+    if kind == "folder":
+        return list_folder(path, labelled)
+    if not path.exists():
+        raise ImageError(path, f"there is no such file or folder; {_ACCEPTED}")
+    if kind not in (".npy", ".npz", ".txt", ".csv") or not path.is_file():
+        raise ImageError(path, f"it is nothing that images can be opened from; {_ACCEPTED}")
+    if kind == ".npy":
+        return ArrayImages(str(path), map_npy(path))
+    if kind == ".npz":
+        return ArrayImages(str(path), *read_npz(path, member))
+    return list_text(path) if kind == ".txt" else list_table(path, columns)
+
+
+def _labels(given: Any, found: Array | None, n: int) -> Array | None:
+    """Those given, or those found, one for each image."""
+    if given is None:
+        return None
+    if isinstance(given, str) and given != "auto":
+        raise ValueError(f"labels must be 'auto', None or an array of {n} labels; got {given!r}")
+    labels = found if isinstance(given, str) else np.asarray(given)
+    if labels is not None and labels.shape == (n, 1):  # as Keras has them
+        labels = labels[:, 0]
+    if labels is not None and labels.shape != (n,):
+        raise ValueError(f"labels of shape {labels.shape} for {n} images; expected ({n},), or labels=None to go without")
+    return labels
+
+
+def _check_size(resize: Any) -> tuple[int, int] | None:
+    if resize is None:
+        return None
+    if not isinstance(resize, tuple | list) or len(resize) != 2:
+        raise ValueError(f"resize must be (height, width); got {resize!r}")
+    return _check_count("resize", resize[0]), _check_count("resize", resize[1])
+
+
+def _check_count(name: str, value: Any, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
+    return int(value)

@@ -1,0 +1,161 @@
+"""`Images`: what `open_images` gives, from an array or from files that are decoded when asked for."""
+
+import os
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from poolwise.arrays import Array, ImageSource
+from poolwise.images.decoding import Decoder
+from poolwise.images.errors import ImageError, show
+from poolwise.images.listing import Listing
+
+_LARGEST = 1e18  # its square is still a float32
+
+
+class Images(ImageSource):
+    """n images of one size; `images[rows]` decodes those of a slice, a row number or an array of these, and no others.
+
+    Attributes
+    ----------
+    shape : (n, H, W, c)
+    dtype : uint8 for files, or float32 in 0..255 if the first has 16-bit greys; any for arrays
+    labels : (n,) array or None
+    names : n paths relative to the folder or list, or row numbers
+    skipped : list of (path, reason)
+        Files left out by on_error="skip".
+    """
+
+    labels: Array | None = None
+    names: Sequence[str] | Sequence[int]
+    skipped: Sequence[tuple[str, str]] = ()
+
+    def __getitem__(self, rows: Any) -> Array:
+        """(rows, H, W, c), or (H, W, c) for one row number. What it gives must not be written to."""
+        if isinstance(rows, int | np.integer) and not isinstance(rows, bool):
+            return self._block(_row_numbers([rows], len(self)))[0]
+        return self._block(rows if isinstance(rows, slice) else _row_numbers(rows, len(self)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self[:], dtype)
+
+    def __repr__(self) -> str:
+        labels = "no labels" if self.labels is None else f"{len(np.unique(self.labels))} labels"
+        skipped = f", {len(self.skipped)} files skipped" if self.skipped else ""
+        return f"<{type(self).__name__} {self.shape} {self.dtype}, {labels}{skipped}>"
+
+    @abstractmethod
+    def _block(self, rows: slice | Array) -> Array: ...
+
+
+class ArrayImages(Images):
+    """Images of an array or memory map, (n, H, W, c) or (n, H, W); floats are checked block by block.
+
+    >>> ArrayImages("x", np.zeros((5, 8, 8), np.uint8))[1:3].shape
+    (2, 8, 8, 1)
+    """
+
+    def __init__(self, name: str, array: Array, labels: Array | None = None) -> None:
+        if array.ndim not in (3, 4) or 0 in array.shape or array.dtype.kind not in "uifb":
+            raise ImageError(
+                name,
+                f"it has shape {array.shape} of {array.dtype}; expected numbers of shape (n, height, width, channels), or (n, "
+                f"height, width) for grey images, and at least one pixel",
+            )
+        self._array = np.asarray(array if array.ndim == 4 else array[..., None])
+        n, H, W, c = self._array.shape
+        self.shape, self.dtype = (n, H, W, c), self._array.dtype
+        self.names, self.labels, self._name = range(n), labels, name
+
+    def _block(self, rows: slice | Array) -> Array:
+        block = self._array[rows]
+        if self.dtype.kind == "f" and not (np.abs(block) <= _LARGEST).all():  # also False for NaN
+            bad = np.flatnonzero(~(np.abs(block) <= _LARGEST).all(axis=(1, 2, 3)))[0]
+            row = range(len(self))[rows][bad] if isinstance(rows, slice) else rows[bad]
+            raise ImageError(
+                self._name, f"image {row} has pixels that are NaN, infinite or above {_LARGEST:g}; expected about 0..255"
+            )
+        return block
+
+
+class FileImages(Images):
+    """Images of files, decoded by whoever asks for them; kept if all together take no more than `memory` bytes.
+
+    Parameters
+    ----------
+    listing : Listing
+    decode : Decoder
+    first : row, (H, W, c)
+        The file that rules, and its pixels: the others must have its shape, and get its dtype.
+    memory : int
+    """
+
+    def __init__(self, listing: Listing, decode: Decoder, first: tuple[int, Array], memory: int) -> None:
+        row, pixels = first
+        H, W, c = pixels.shape
+        self.shape, self.dtype = (len(listing.names), H, W, c), pixels.dtype
+        self.names, self.labels, self._root = listing.names, listing.labels, listing.root
+        self._decode, self._first = decode, listing.names[row]
+        # Filled row by row without a lock: threads that decode the same file write the same bytes, and a row is marked after it
+        # is whole.
+        self._kept = np.empty(self.shape, self.dtype) if len(self) * pixels.nbytes <= memory else None
+        self._is_kept = np.zeros(len(self), np.bool_)
+        self._keep(row, pixels)
+
+    def path(self, row: int) -> str:
+        """Of the file of one row."""
+        return os.path.join(self._root, str(self.names[row]))
+
+    def subset(self, rows: Array, skipped: Sequence[tuple[str, str]]) -> Self:
+        """This source with these rows alone, ascending; what was decoded moves over."""
+        if self._kept is not None:
+            for new, old in enumerate(rows):  # in place: the whole may fill the memory that there is
+                self._kept[new] = self._kept[old]
+            self._kept = self._kept[: len(rows)]
+        self._is_kept = self._is_kept[rows]
+        self.names = [str(self.names[row]) for row in rows]
+        self.labels = None if self.labels is None else self.labels[rows]
+        self.shape, self.skipped = (len(rows), *self.shape[1:]), skipped
+        return self
+
+    def _block(self, rows: slice | Array) -> Array:
+        numbers = range(len(self))[rows] if isinstance(rows, slice) else rows
+        block = np.empty((len(numbers), *self.shape[1:]), self.dtype)
+        for pixels, row in zip(block, numbers, strict=True):
+            pixels[...] = self._kept[row] if self._kept is not None and self._is_kept[row] else self._read(row)
+        return block
+
+    def _read(self, row: int) -> Array:
+        pixels = self._decode(self.path(row))
+        if pixels.shape != self.shape[1:]:
+            (h, w, _), (H, W, _) = pixels.shape, self.shape[1:]
+            raise ImageError(
+                self.path(row),
+                f"{h}×{w} pixels, but the first image, {show(self._first)}, has {H}×{W}; give "
+                f"resize=(height, width) (--resize), and crop=True to keep proportions",
+            )
+        if pixels.dtype.kind == "f" and self.dtype.kind != "f":
+            pixels = np.rint(pixels)
+        pixels = pixels.astype(self.dtype, copy=False)
+        self._keep(row, pixels)
+        return pixels
+
+    def _keep(self, row: int, pixels: Array) -> None:
+        if self._kept is not None:
+            self._kept[row] = pixels
+            self._is_kept[row] = True
+
+
+def _row_numbers(rows: Any, n: int) -> Array:
+    """Row numbers or a mask as numbers in 0..n-1."""
+    rows = np.asarray(rows)
+    if rows.ndim == 1 and rows.dtype.kind == "b" and len(rows) == n:
+        return np.flatnonzero(rows)
+    if rows.ndim != 1 or (rows.dtype.kind not in "ui" and len(rows) > 0):
+        raise IndexError(f"images are cut by a slice, a row number, or an array of row numbers; got {rows.dtype} {rows.shape}")
+    rows = rows.astype(np.int64)
+    if ((rows < -n) | (rows >= n)).any():
+        raise IndexError(f"row {rows[(rows < -n) | (rows >= n)][0]} of {n} images")
+    return np.where(rows < 0, rows + n, rows)

@@ -133,6 +133,7 @@ def test_exif_orientation_is_applied(save, colours, name, orientation):
     np.testing.assert_array_equal(Decoder()(path), expected)
 
 
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
 def test_broken_exif_data_do_not_spoil_the_picture(save, colours):
     path = save(colours, exif=b"Exif\x00\x00MM\x00\x2a\xff\xff\xff\xff")
     np.testing.assert_array_equal(Decoder()(path), colours)

@@ -4,6 +4,7 @@ import os
 import pickle
 import struct
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -176,7 +177,8 @@ def test_a_resized_grey_of_16_bits_is_not_rounded(save, rng):
 def test_the_content_tells_the_format_not_the_name(save, colours, tmp_path):
     path = save(colours, "a.jpg", format="PNG")
     np.testing.assert_array_equal(Decoder()(path), colours)
-    for name, content in {"gif": b"GIF89a" + bytes(100), "pickle": pickle.dumps([1, 2]), "empty": b"", "text": b"hello"}.items():
+    others = {"gif": b"GIF89a" + bytes(100), "pickle": pickle.dumps([1, 2]), "empty": b"", "text": b"hello"}
+    for name, content in others.items():
         with pytest.raises(ImageError, match=rf"{name}\.png: its content is no PNG, JPEG"):
             Decoder()(write(tmp_path / f"{name}.png", content))
 
@@ -221,22 +223,21 @@ def test_a_webp_with_a_giant_canvas_is_refused(tmp_path):
         Decoder()(path)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning:PIL")
 def test_a_tiff_with_absurd_tags_is_refused(tmp_path):
     entry = struct.pack("<HHII", 256, 4, 2**31, 2**31 - 8)
     path = write(tmp_path / "a.tif", b"II\x2a\x00" + struct.pack("<IH", 8, 60000) + entry * 50)
-    with pytest.raises(ImageError, match=r"a\.tif: "), pytest.warns(UserWarning):
+    with pytest.raises(ImageError, match=r"a\.tif: "):
         Decoder()(path)
 
 
 @pytest.mark.parametrize("format", SUFFIXES)
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_truncated_files_are_refused_never_filled_up(save, rng, format, share):
-    path = save(rng.integers(0, 256, size=(64, 64, 3), dtype=np.uint8), "a.x", format=format)
-    content = open(path, "rb").read()
-    with open(path, "wb") as file:
-        file.write(content[: int(share * len(content))])
+    path = Path(save(rng.integers(0, 256, size=(64, 64, 3), dtype=np.uint8), "a.x", format=format))
+    content = path.read_bytes()
     with pytest.raises(ImageError, match=r"a\.x: "):
-        Decoder()(path)
+        Decoder()(write(path, content[: int(share * len(content))]))
 
 
 def test_what_is_no_regular_file_is_refused_without_hanging(tmp_path):

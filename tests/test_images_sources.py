@@ -48,7 +48,8 @@ def test_slices_and_row_numbers_cut_as_in_an_array(folder, photos, memory):
     source = open_images(folder, memory=memory)
     mask = np.arange(160) % 7 == 0
     assert source.shape == photos.shape
-    for rows in (slice(3, 9), slice(None, None, -50), slice(5, 5), slice(150, 999), np.array([7, 0, -1, 7]), [2, 3], mask, 4, -1):
+    slices = slice(3, 9), slice(None, None, -50), slice(5, 5), slice(150, 999)
+    for rows in (*slices, np.array([7, 0, -1, 7]), [2, 3], mask, 4, -1):
         np.testing.assert_array_equal(source[rows], photos[rows])
 
 

@@ -32,7 +32,7 @@ def test_grey_images_get_a_channel(images):
 
 @pytest.mark.parametrize("shape", [(4, 5), (0, 5, 5, 3), (2, 5, 5, 3, 1), (2, 0, 5)])
 def test_arrays_of_other_shapes_are_refused(shape):
-    with pytest.raises(ImageError, match=r"the array: it has shape .*; expected numbers of shape \(n, height, width, channels\)"):
+    with pytest.raises(ImageError, match=r"the array: it has shape .*; expected numbers of shape \(n, height, width,"):
         open_images(np.zeros(shape))
 
 
@@ -133,6 +133,14 @@ def test_npz_that_is_none_is_refused(tmp_path, content):
         open_images(tmp_path / "x.npz")
 
 
+def what_is_said_of(path):
+    try:
+        open_images(path)[:]
+    except ImageError as error:
+        return str(error)
+    return f"{path}: fine"
+
+
 def test_damaged_npz_and_npy_are_refused_or_read(images, tmp_path, rng):
     for suffix, save in {"npz": np.savez_compressed, "npy": np.save}.items():
         save(tmp_path / f"x.{suffix}", images)
@@ -142,7 +150,4 @@ def test_damaged_npz_and_npy_are_refused_or_read(images, tmp_path, rng):
             for at in rng.integers(len(data) if rng.random() < 0.3 else 128, size=3):
                 data[at] ^= 1 << rng.integers(8)
             (tmp_path / f"m.{suffix}").write_bytes(data[: rng.integers(len(data) // 2, 2 * len(data))])
-            try:
-                open_images(tmp_path / f"m.{suffix}")[:]
-            except ImageError as error:
-                assert f"m.{suffix}: " in str(error)
+            assert f"m.{suffix}: " in what_is_said_of(tmp_path / f"m.{suffix}")

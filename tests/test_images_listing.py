@@ -108,6 +108,12 @@ def test_names_that_are_no_text_are_found(make):
     assert os.fsencode(source.names[0]) == b"class/\xff.png"
 
 
+def test_a_class_may_have_a_name_that_is_no_text(make):
+    root = make("class/1.png")
+    os.rename(root / "class", os.fsencode(root) + b"/\xff")
+    assert os.fsencode(open_images(root).labels[0]) == b"\xff"
+
+
 def test_only_the_first_file_is_opened(make):
     root = make("1.png")
     for name in ("2.png", "3.png"):

@@ -45,7 +45,7 @@ def test_bad_files_are_left_out_and_listed(make, memory, bad):
 def test_without_bad_files_nothing_is_skipped(make):
     source = open_images(make(20), on_error="skip")
     assert len(source) == 20
-    assert list(source.skipped) == []
+    assert source.skipped == []
 
 
 def test_given_labels_stay_with_their_images(make):

@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,8 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
 from poolwise import PooledFeatures, open_images
+from poolwise.arrays import ImageSource
 from poolwise.engine import Threads
 from poolwise.images import ImageError
 from poolwise.images.decoding import Decoder
@@ -192,6 +197,26 @@ def test_sampling_patches_decodes_each_image_drawn_once_and_no_other(folder, mon
     assert sorted(name[-7:-4] for name in decoded) == [f"{row:03}" for row in drawn]
 
 
+class Endless(ImageSource):
+    """5,000 images of 96×96 pixels, 138 MB, that exist only while somebody looks at them."""
+
+    shape, dtype = (5000, 96, 96, 3), np.dtype(np.uint8)
+
+    def __getitem__(self, rows):
+        return np.random.default_rng(0).integers(0, 256, size=(len(np.arange(5000)[rows]), 96, 96, 3), dtype=np.uint8)
+
+
+def test_a_source_larger_than_memory_is_never_held_whole():
+    model = PooledFeatures(**{**QUICK, "n_patches": 10_000}, patch_size=4, stride=16, n_jobs=2)
+    model.fit(Endless()[:100])
+    tracemalloc.start()
+    try:
+        model.fit(Endless()).transform(Endless())
+        assert tracemalloc.get_traced_memory()[1] < 60e6
+    finally:
+        tracemalloc.stop()
+
+
 def super_patches(extractor, images, n, threads):
     blocks = []
     with Threads(threads) as engine:
@@ -234,6 +259,13 @@ def test_features_of_a_source_are_those_of_the_array(folder, photos, memory, opt
 def test_fit_transform_of_a_source_is_that_of_the_array(folder, photos):
     found = PooledFeatures(**QUICK).fit_transform(open_images(folder))
     np.testing.assert_array_equal(found, PooledFeatures(**QUICK).fit_transform(photos))
+
+
+def test_cross_validation_takes_a_source(folder, photos):
+    labels = np.repeat(np.arange(16), 10)
+    model = make_pipeline(PooledFeatures(**QUICK), LinearSVC(dual=False))
+    found = cross_val_score(model, open_images(folder, labels=labels), labels, cv=3)
+    np.testing.assert_array_equal(found, cross_val_score(model, photos, labels, cv=3))
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])

@@ -28,12 +28,14 @@ class Images(ImageSource):
         Files left out by on_error="skip".
     """
 
-    labels: Array | None = None
+    labels: Array | None
     names: Sequence[str] | Sequence[int]
-    skipped: Sequence[tuple[str, str]] = ()
+    skipped: list[tuple[str, str]]
 
     def __getitem__(self, rows: Any) -> Array:
-        """(rows, H, W, c), or (H, W, c) for one row number. What it gives must not be written to."""
+        """(rows, H, W, c), or (H, W, c) for one row number."""
+        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:  # as scikit-learn cuts folds
+            rows = rows[0]
         if isinstance(rows, int | np.integer) and not isinstance(rows, bool):
             return self._block(_row_numbers([rows], len(self)))[0]
         return self._block(rows if isinstance(rows, slice) else _row_numbers(rows, len(self)))
@@ -67,7 +69,7 @@ class ArrayImages(Images):
         self._array = np.asarray(array if array.ndim == 4 else array[..., None])
         n, H, W, c = self._array.shape
         self.shape, self.dtype = (n, H, W, c), self._array.dtype
-        self.names, self.labels, self._name = range(n), labels, name
+        self.names, self.labels, self.skipped, self._name = range(n), labels, [], name
 
     def _block(self, rows: slice | Array) -> Array:
         block = self._array[rows]
@@ -96,7 +98,7 @@ class FileImages(Images):
         row, pixels = first
         H, W, c = pixels.shape
         self.shape, self.dtype = (len(listing.names), H, W, c), pixels.dtype
-        self.names, self.labels, self._root = listing.names, listing.labels, listing.root
+        self.names, self.labels, self.skipped, self._root = listing.names, listing.labels, [], listing.root
         self._decode, self._first = decode, listing.names[row]
         # Filled row by row without a lock: threads that decode the same file write the same bytes, and a row is marked after it
         # is whole.
@@ -108,7 +110,7 @@ class FileImages(Images):
         """Of the file of one row."""
         return os.path.join(self._root, str(self.names[row]))
 
-    def subset(self, rows: Array, skipped: Sequence[tuple[str, str]]) -> Self:
+    def subset(self, rows: Array, skipped: list[tuple[str, str]]) -> Self:
         """This source with these rows alone, ascending; what was decoded moves over."""
         if self._kept is not None:
             for new, old in enumerate(rows):  # in place: the whole may fill the memory that there is

@@ -188,12 +188,13 @@ def test_patches_of_a_source_are_those_of_the_array(folder, photos, monkeypatch,
     np.testing.assert_array_equal(found, expected)
 
 
-def test_sampling_patches_decodes_each_image_drawn_once_and_no_other(folder, monkeypatch, decoded, engine):
+@pytest.mark.parametrize("n", [100, 2000])
+def test_sampling_patches_decodes_each_image_drawn_once_and_no_other(folder, monkeypatch, decoded, engine, n):
     monkeypatch.setattr("poolwise.patches._DECODED_BYTES", 20_000)
     source = open_images(folder, memory=0)
     decoded.clear()
-    sample_patches(source, 100, (6, 6), np.random.default_rng(0), engine)
-    drawn = np.unique(np.random.default_rng(0).integers(160, size=100))
+    sample_patches(source, n, (6, 6), np.random.default_rng(0), engine)
+    drawn = np.unique(np.random.default_rng(0).integers(160, size=n))
     assert sorted(name[-7:-4] for name in decoded) == [f"{row:03}" for row in drawn]
 
 

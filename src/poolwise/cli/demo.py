@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import statistics
 import tempfile
 import time
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+from poolwise.atomic import replacing
 
 CANDIDATES_PER_CODE = 8
 _REPEATS = 5
@@ -87,7 +88,8 @@ def run(codes: int, seeds: Sequence[int], jobs: int | None, output: Path, *, ver
         ):
             methods.setdefault(name, []).append(_evaluate(model, train, test, stages))
         if seed == seeds[0]:
-            _save(_picture(selected), output)
+            with replacing(output) as temporary:
+                _picture(selected).save(temporary, format="PNG")
     return {
         "chance": 1 / len(train.target_names),
         "codes": codes,
@@ -141,21 +143,6 @@ def _picture(model: Any) -> Any:
     closeness = similarity(model.covariance_)[np.arange(len(model.cluster_)), model.cluster_]
     shape = (*model.patch_size_, model.image_shape_in_[2])
     return cluster_mosaic(model.candidates_, model.cluster_, shape, closeness=closeness)
-
-
-def _save(picture: Any, path: Path) -> None:
-    """Write the picture whole or not at all."""
-    handle, name = tempfile.mkstemp(suffix=".png", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            picture.save(file, format="PNG")
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
 
 
 def _show(result: dict[str, Any]) -> None:

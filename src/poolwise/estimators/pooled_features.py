@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from poolwise.arrays import Array, ImageSource
-from poolwise.encoding import Encoder, FoldedDictionary, fold_dictionary
+from poolwise.encoding import Encoder, fold_dictionary
 from poolwise.engine import Threads, spans
 from poolwise.estimators.images import check_choice, check_images
 from poolwise.estimators.learning import (
@@ -251,6 +251,8 @@ class PooledFeatures(TransformIsAParameterToo, TransformerMixin, BaseEstimator):
             raise TypeError(
                 f"reselect changes n_codes, selection, transform and random_state; got {', '.join(sorted(unknown))}"
             )
+        if self.candidates_ is None:
+            raise ValueError("this model was saved with slim=True, without its candidates; load one that was saved whole")
         if self.covariance_ is None:
             raise ValueError("this model was fitted without candidates; give n_candidates to select from")
         if self._encoding[0] != "threshold":
@@ -303,15 +305,8 @@ class PooledFeatures(TransformIsAParameterToo, TransformerMixin, BaseEstimator):
                 self.candidates_, self.whitening_mean_, self.whitening_matrix_ = learned.codes, white.m, white.W
                 self.objective_, self.n_iter_, self.converged_ = learned.objective, learned.n_iter, learned.converged
                 self._encoding = self.encoder, float(self.alpha), bool(self.two_sided)
-                self._extractor = Extractor(
-                    self.patch_size_,
-                    int(self.stride),
-                    self.contrast,
-                    self.contrast_offset,
-                    self._fold(self.candidates_),
-                    self.pool,
-                    self.grids_,
-                )
+                self._pooling = int(self.stride), self.contrast, float(self.contrast_offset), self.pool
+                self._extractor = self._extract_with(self.candidates_)
                 if self.n_candidates is None:
                     features = self._keep_all(images, engine, stages, keep)
                 else:
@@ -324,9 +319,16 @@ class PooledFeatures(TransformIsAParameterToo, TransformerMixin, BaseEstimator):
         rng = generator(self.random_state)
         return rng, rng.bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
 
-    def _fold(self, codes: Array) -> FoldedDictionary:
+    def _extract_with(self, codes: Array) -> Extractor:
         """As fitted, whatever set_params changes before the next fit."""
-        return fold_dictionary(codes, Whitening(self.whitening_mean_, self.whitening_matrix_), *self._encoding)
+        white, (stride, contrast, offset, pool) = Whitening(self.whitening_mean_, self.whitening_matrix_), self._pooling
+        folded = fold_dictionary(codes, white, *self._encoding)
+        return Extractor(self.patch_size_, stride, contrast, offset, folded, pool, self.grids_)
+
+    @cached_property
+    def _extractor(self) -> Extractor:
+        """Of a model from a file, when it is first needed: loading takes no more memory than the file."""
+        return self._extract_with(self.codes_)
 
     def _keep_all(self, images: Array | ImageSource, engine: Threads, stages: Stages, keep: bool) -> Array:
         """Plain K-means: every code is kept, and nothing is known of their covariance."""
@@ -368,7 +370,7 @@ class PooledFeatures(TransformIsAParameterToo, TransformerMixin, BaseEstimator):
         self.codes_ = self.candidates_[self.selected_]
         self.pooled_mean_ = self._candidate_mean[..., chosen.outputs]
         self.pooled_scale_ = self._candidate_scale[..., chosen.outputs]
-        self._extractor = replace(self._extractor, dictionary=self._fold(self.codes_))
+        self._extractor = self._extract_with(self.codes_)
 
     def _features(self, images: Array | ImageSource, engine: Threads, stages: Stages) -> Array:
         """Images to features; memory beyond the result does not grow with their number."""

@@ -7,12 +7,14 @@ if TYPE_CHECKING:
     from poolwise import datasets
     from poolwise.estimators import AffinitySelector, LinearSVM, LinearSVMCV, PooledFeatures
     from poolwise.images import open_images
+    from poolwise.modelfile import load, save
 
 __version__ = "0.1.0"
-__all__ = ["AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures", "__version__", "datasets", "open_images"]
+__all__ = ["AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures", "__version__", "datasets", "load", "open_images", "save"]
 _HOME = {
     **dict.fromkeys(("AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures"), "poolwise.estimators"),
     "open_images": "poolwise.images",
+    **dict.fromkeys(("load", "save"), "poolwise.modelfile"),
 }
 
 

@@ -107,7 +107,7 @@ class PooledFeatures(TransformIsAParameterToo, TransformerMixin, BaseEstimator):
     codes_ : (K, d) float32, (M, d) for transform="pca"
         The codes that are computed, in the space of whitened patches.
     candidates_ : (M, d) float32
-        What they were selected from.
+        What they were selected from; None, as cluster_ and covariance_, in a model that was saved with `slim`.
     selected_ : (K,) and cluster_ : (M,)
         Indices of candidates: those kept, ascending (all M for "pca"), and for each candidate the one that stands for it.
     covariance_ : (M, M) or None

@@ -1,0 +1,223 @@
+"""Models as files: one safetensors file of arrays and a JSON text, never a pickle.
+
+    {"format": 1, "kind": "features" or "pipeline", "names": of a pipeline's steps, "verbose": the pipeline's,
+     "parts": {"features": ..., "classifier": ...}, "libraries": their versions, "provenance": when it was saved, and what the
+     caller told, "sha256": of all the rest and the arrays}
+
+Arrays are named after their part: `features.codes`, `classifier.coef`. A part is a module with `take` (model to JSON and
+arrays), `expect` (check the JSON, and tell which arrays follow from it) and `build` (both to a model). `save` puts what it
+writes through the checks of `load`. The checksum is against accidents: who changes a file on purpose can compute it too.
+
+To change the format
+--------------------
+1. Whatever changes the JSON's keys, an array's name, type or shape, or what either means: raise FORMAT by one. A new parameter
+   of an estimator is such a change, since its name is a key.
+2. Keep what reads the old one: `_read` looks at the number first, and brings a document of an older format to the newest,
+   step by step, before it is checked (a new parameter: put in the value that there was in effect). `save` writes the newest.
+3. Never change or remove a file in tests/golden/: each is a frozen sample of its format, and a test reads them all. Add one of
+   the new format with tests/golden/make.py.
+4. Say so in docs/modelfile.md and in CHANGELOG.md.
+"""
+
+import datetime
+import os
+import platform
+import textwrap
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from io import FileIO
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from poolwise.arrays import Array
+from poolwise.atomic import replacing
+from poolwise.estimators import PooledFeatures
+from poolwise.modelfile import classifier, features
+from poolwise.modelfile.container import Stored, Tensor, agree, checksum, opened, read_arrays, read_header, write
+from poolwise.modelfile.strict_json import (
+    ModelFileError,
+    anything,
+    canonical,
+    encode,
+    fields,
+    flag,
+    many,
+    named,
+    one_of,
+    parse,
+    scalar,
+    text,
+    whole,
+)
+
+__all__ = ["FORMAT", "ModelFileError", "describe", "load", "save"]
+
+FORMAT = 1
+
+_PARTS = {"features": features, "classifier": classifier}
+_KINDS = {"features": ("features",), "pipeline": ("features", "classifier")}
+_NOT_NAMES = ("", *Pipeline([("step", None)]).get_params(deep=False))
+_LIBRARIES = ("poolwise", "numpy", "scikit-learn", "python")
+_DOCUMENT = {
+    "format": whole(FORMAT, FORMAT),
+    "kind": one_of(*_KINDS),
+    "names": many(text, 0, 2),
+    "verbose": flag,
+    "parts": anything,
+    "libraries": lambda value, where: fields(value, where, dict.fromkeys(_LIBRARIES, text)),
+    "provenance": lambda value, where: fields(value, where, {"saved": text, "told": named(scalar)}),
+    "sha256": text,
+}
+
+
+def save(
+    model: PooledFeatures | Pipeline,
+    path: str | os.PathLike[str],
+    *,
+    provenance: str | Mapping[str, str | float | bool | None] | None = None,
+    slim: bool = False,
+) -> None:
+    """Write a fitted model to a file, whole or not at all.
+
+    Parameters
+    ----------
+    model : PooledFeatures or Pipeline
+        Fitted; a pipeline is of PooledFeatures and a linear classifier of ours.
+    path : str or path
+        A file of that name is replaced in one step; if anything goes wrong, it stays as it was.
+    provenance : str, dict or None
+        What you want to be remembered of how the model was made: number of images, where they came from. `describe` tells it.
+        The date, parameters, seconds per stage and library versions are there anyway.
+    slim : bool
+        Leave out what only `reselect` and reports need: candidates, their covariance and clusters. Features stay the same.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from poolwise import PooledFeatures, load, save
+    >>> images = np.random.default_rng(0).integers(0, 256, size=(20, 16, 16, 3), dtype=np.uint8)
+    >>> model = PooledFeatures(4, 16, n_patches=2000, random_state=0).fit(images)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/model.safetensors", provenance={"images": len(images)})
+    ...     again = load(f"{folder}/model.safetensors")
+    >>> np.array_equal(again.transform(images), model.transform(images))
+    True
+    """
+    names, parts = _take_apart(model)
+    told = {"note": provenance} if isinstance(provenance, str) else dict(provenance or {})
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": "pipeline" if names else "features",
+        "names": names,
+        "verbose": bool(model.verbose) if names else False,
+        "parts": {},
+        "libraries": {name: platform.python_version() if name == "python" else version(name) for name in _LIBRARIES},
+        "provenance": {
+            "saved": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "told": {name: encode(value) for name, value in told.items()},
+        },
+    }
+    arrays: dict[str, Array] = {}
+    with _told_as_ours(path, "saved"):
+        for name, estimator in parts.items():
+            document["parts"][name], own = _PARTS[name].take(estimator, slim)
+            arrays |= {f"{name}.{key}": array for key, array in own.items()}
+        document["sha256"] = checksum(arrays, canonical(document))
+        with replacing(path) as temporary:
+            write(temporary, arrays, canonical(document))
+            with opened(temporary) as file:  # what cannot be loaded is not saved
+                _, _, expected = _read(file)
+            for name, tensor in expected.items():
+                tensor.check(name, arrays[name])
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` wrote: a fitted PooledFeatures or Pipeline. Nothing in a file can run code.
+
+    Raises ModelFileError, a ValueError, for whatever is not such a file or is damaged, and OSError where it cannot be read.
+    Takes no more memory than about the file's size, whatever is in it.
+    """
+    with _told_as_ours(path, "loaded"), opened(path) as file:
+        document, places, expected = _read(file)
+        arrays, digest = read_arrays(file, places, _unsigned(document))
+        if digest != document["sha256"]:
+            raise ModelFileError("it is damaged: its checksum does not agree with what is in it")
+        for name, tensor in expected.items():
+            tensor.check(name, arrays[name])
+        steps = []
+        for part in _KINDS[document["kind"]]:
+            own = {name.removeprefix(f"{part}."): array for name, array in arrays.items() if name.startswith(f"{part}.")}
+            steps.append(_PARTS[part].build(document["parts"][part], own))
+    if document["kind"] == "features":
+        return steps[0]
+    return Pipeline(list(zip(document["names"], steps, strict=True)), verbose=document["verbose"])
+
+
+def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a file tells of its model, as JSON objects: parameters, sizes, versions, provenance. The arrays are not read."""
+    with _told_as_ours(path, "loaded"), opened(path) as file:
+        document: dict[str, Any] = _read(file)[0]
+        return document
+
+
+@contextmanager
+def _told_as_ours(path: str | os.PathLike[str], done: str) -> Iterator[None]:
+    """Whatever a check refuses, in one line and with the file's name."""
+    try:
+        yield
+    except ValueError as error:
+        raise ModelFileError(f"{os.fspath(path)} cannot be {done}: {textwrap.shorten(str(error), 400)}") from error
+
+
+def _take_apart(model: Any) -> tuple[list[str], dict[str, BaseEstimator]]:
+    """The names of a pipeline's steps, and the estimators by their part."""
+    if type(model) is PooledFeatures:
+        return [], {"features": model}
+    known = {kind.cls for kind in classifier.CLASSIFIERS.values()}
+    if type(model) is Pipeline and [type(model.steps[0][1]), len(model.steps)] == [PooledFeatures, 2]:
+        (first, second), (one, two) = zip(*model.steps, strict=True)
+        if type(two) in known:
+            return [first, second], {"features": one, "classifier": two}
+    given = f"a Pipeline of {[type(step).__name__ for _, step in model.steps]}" if isinstance(model, Pipeline) else type(model)
+    ours = ", ".join(classifier.CLASSIFIERS) or "none in this version"
+    raise TypeError(
+        f"{given} cannot be saved; expected a fitted PooledFeatures, or a Pipeline of one followed by a linear classifier of "
+        f"ours ({ours}). Save the PooledFeatures by itself, and the rest as its own library does"
+    )
+
+
+def _read(file: FileIO) -> tuple[dict[str, Any], dict[str, Stored], dict[str, Tensor]]:
+    """The JSON, where the arrays stand, and what they must be; all checked, except for the arrays' numbers."""
+    spelling, places = read_header(file)
+    document = parse(spelling)
+    number = document.get("format") if isinstance(document, dict) else None
+    if type(number) is int and number > FORMAT:
+        raise ModelFileError(
+            f"it has format {number}, made by a newer poolwise; this is {version('poolwise')}, which reads formats up to "
+            f"{FORMAT}. Upgrade poolwise"
+        )
+    fields(document, "its JSON", _DOCUMENT)
+    if canonical(document).decode() != spelling:
+        raise ModelFileError("its JSON is not spelled as poolwise does")
+    parts, names = _KINDS[document["kind"]], document["names"]
+    fields(document["parts"], "its JSON's parts", dict.fromkeys(parts, anything))
+    expected = {
+        f"{part}.{name}": tensor for part in parts for name, tensor in _PARTS[part].expect(document["parts"][part]).items()
+    }
+    if document["kind"] == "features":
+        fine = not names and not document["verbose"]
+    else:
+        fine = len(set(names)) == 2 and not any("__" in name or name in _NOT_NAMES for name in names)
+        fine = fine and expected["classifier.coef"].shape[1] == features.n_outputs(document["parts"]["features"])
+    if not fine:
+        raise ModelFileError("its JSON's names or sizes do not make a pipeline")
+    agree(expected, places)
+    return document, places, expected
+
+
+def _unsigned(document: dict[str, Any]) -> bytes:
+    return canonical({key: value for key, value in document.items() if key != "sha256"})

@@ -27,7 +27,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     temporary = path.parent / f".poolwise-{secrets.token_hex(8)}.tmp"
     try:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # the system applies the umask
+        mode = temporary.stat().st_mode
         yield temporary
+        temporary.chmod(mode)  # the body may have put another file there, as safetensors does
         _flush(temporary, os.O_RDWR)
         os.replace(temporary, path)
     except BaseException:

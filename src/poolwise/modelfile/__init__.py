@@ -31,6 +31,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from poolwise.arrays import Array
 from poolwise.atomic import replacing
@@ -108,7 +109,11 @@ def save(
     True
     """
     names, parts = _take_apart(model)
+    for estimator in parts.values():
+        check_is_fitted(estimator)
     told = {"note": provenance} if isinstance(provenance, str) else dict(provenance or {})
+    if not all(isinstance(name, str) for name in told):
+        raise TypeError(f"provenance must be text, or a dictionary with text as keys; got {provenance!r}")
     document: dict[str, Any] = {
         "format": FORMAT,
         "kind": "pipeline" if names else "features",

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from poolwise.arrays import Array
 from poolwise.modelfile.container import Tensor
@@ -49,7 +48,6 @@ _FITTED = {
 
 def take(model: BaseEstimator, slim: bool) -> tuple[dict[str, Any], dict[str, Array]]:
     """What is written of a fitted classifier; there is nothing to slim."""
-    check_is_fitted(model)
     parameters, notes = to_json(model)
     arrays = {"coef": model.coef_, "intercept": model.intercept_}
     if CLASSIFIERS[type(model).__name__].searched:

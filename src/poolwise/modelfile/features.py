@@ -11,7 +11,6 @@ import math
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from poolwise.affinity import Propagation
 from poolwise.arrays import Array
@@ -78,7 +77,6 @@ _FITTED = {
 
 def take(model: PooledFeatures, slim: bool) -> tuple[dict[str, Any], dict[str, Array]]:
     """What is written of a fitted model."""
-    check_is_fitted(model)
     parameters, notes = to_json(model)
     encoder, alpha, two_sided = model._encoding
     stride, contrast, contrast_offset, pool = model._pooling

@@ -11,7 +11,7 @@ import pytest
 from safetensors import safe_open
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
@@ -214,7 +214,14 @@ def test_provenance_that_json_cannot_tell_is_refused(model, tmp_path, told):
 
 @pytest.mark.parametrize(
     "other",
-    [LinearSVC(), make_pipeline(PooledFeatures(), LinearSVC()), make_pipeline(LinearSVC()), {"a": 1}, PooledFeatures],
+    [
+        LinearSVC(),
+        Pipeline([]),
+        make_pipeline(PooledFeatures(), LinearSVC()),
+        make_pipeline(LinearSVC()),
+        {"a": 1},
+        PooledFeatures,
+    ],
     ids=lambda other: type(other).__name__,
 )
 def test_what_cannot_be_saved_is_told_what_can(other, tmp_path):

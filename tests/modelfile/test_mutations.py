@@ -159,7 +159,8 @@ def edit_arrays(rng, document, arrays):
     if how == 0:
         arrays[name] = array[:-1]
     elif how == 1:
-        arrays[name] = array.astype(rng.choice(["<f4", "<f8", "<i8"]))
+        with np.errstate(all="ignore"):
+            arrays[name] = array.astype(rng.choice(["<f4", "<f8", "<i8"]))
     elif how == 2:
         arrays[str(rng.choice(list(arrays)))] = array
     elif array.size:

@@ -183,9 +183,9 @@ def _take_apart(model: Any) -> tuple[list[str], dict[str, BaseEstimator]]:
     if type(model) is PooledFeatures:
         return [], {"features": model}
     known = {kind.cls for kind in classifier.CLASSIFIERS.values()}
-    if type(model) is Pipeline and [type(model.steps[0][1]), len(model.steps)] == [PooledFeatures, 2]:
-        (first, second), (one, two) = zip(*model.steps, strict=True)
-        if type(two) in known:
+    if type(model) is Pipeline and len(model.steps) == 2:
+        (first, one), (second, two) = model.steps
+        if type(one) is PooledFeatures and type(two) in known:
             return [first, second], {"features": one, "classifier": two}
     given = f"a Pipeline of {[type(step).__name__ for _, step in model.steps]}" if isinstance(model, Pipeline) else type(model)
     ours = ", ".join(classifier.CLASSIFIERS) or "none in this version"

@@ -30,7 +30,7 @@ DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8
 KEY = "poolwise"
 
 _LEAST_HEADER = 1 << 18
-_HEADER_SHARE = 32  # Python's objects take up to some 30 times the room of their JSON
+_HEADER_SHARE = 32  # Python's objects take up to some 44 times the room of their JSON
 _BLOCK = 1 << 16
 _LARGEST = 2**63 - 1
 _OTHERS = {

@@ -30,7 +30,8 @@ DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8
 KEY = "poolwise"
 
 _LEAST_HEADER = 1 << 18
-_HEADER_SHARE = 32  # Python's objects take up to some 44 times the room of their JSON
+_HEADER_SHARE = 32  # Python's objects take up to some 20 times the room of their JSON, lists and dictionaries 44 times
+_MOST_BRACKETS = 10_000
 _BLOCK = 1 << 16
 _LARGEST = 2**63 - 1
 _OTHERS = {
@@ -113,6 +114,8 @@ def read_header(file: FileIO) -> tuple[str, dict[str, Stored]]:
         )
     raw = bytearray(length)
     _fill(file, memoryview(raw))
+    if raw.count(b"[") + raw.count(b"{") > _MOST_BRACKETS:
+        raise ModelFileError(f"its header has more than {_MOST_BRACKETS} brackets")
     try:
         header = parse(raw.decode())
     except UnicodeDecodeError:

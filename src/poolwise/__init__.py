@@ -10,7 +10,17 @@ if TYPE_CHECKING:
     from poolwise.modelfile import load, save
 
 __version__ = "0.1.0"
-__all__ = ["AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures", "__version__", "datasets", "load", "open_images", "save"]
+__all__ = [
+    "AffinitySelector",
+    "LinearSVM",
+    "LinearSVMCV",
+    "PooledFeatures",
+    "__version__",
+    "datasets",
+    "load",
+    "open_images",
+    "save",
+]
 _HOME = {
     **dict.fromkeys(("AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures"), "poolwise.estimators"),
     "open_images": "poolwise.images",

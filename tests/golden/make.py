@@ -1,12 +1,14 @@
 """Makes a frozen sample of the model file's format: `python tests/golden/make.py`. It never replaces one that is there.
 
-NUMBER-KIND.safetensors is the model, NUMBER-KIND.json the features that it gives for `images()`.
+NUMBER-KIND.safetensors is the model, NUMBER-KIND.json what it gives for `images()`.
 """
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 HERE = Path(__file__).parent
 
@@ -17,18 +19,47 @@ def images() -> np.ndarray:
     return ((i * i * 37 + y * y * (i + 3) * 5 + x * x * (2 * y + 1) * 7 + x * y * i) % 256).astype(np.uint8)[..., None]
 
 
+def labels() -> np.ndarray:
+    """(12,) words."""
+    return np.array(["elm", "oak", "yew"])[np.arange(12) % 3]
+
+
+def models() -> dict[str, Any]:
+    """A fitted model of each kind."""
+    from sklearn.pipeline import make_pipeline
+
+    from poolwise import LinearSVM, LinearSVMCV, PooledFeatures
+
+    features = PooledFeatures(3, 6, patch_size=3, grid=[1, 2], two_sided=True, n_patches=300, max_iter=10, random_state=0)
+    few = PooledFeatures(2, patch_size=3, grid=1, n_patches=300, max_iter=10, random_state=0)
+    return {
+        "features": features.fit(images()),
+        "pipeline": make_pipeline(clone(features), LinearSVM(0.01, class_weight={"elm": 2.0})).fit(images(), labels()),
+        "searched": make_pipeline(few, LinearSVMCV([0.01, 0.1], cv=3)).fit(images(), labels()),
+    }
+
+
+def oracle(model: Any) -> dict[str, Any]:
+    """What it must still give."""
+    first = model[0] if hasattr(model, "steps") else model
+    told = {"selected": first.selected_.tolist(), "features": np.round(first.transform(images()).astype(float), 6).tolist()}
+    if first is not model:
+        told |= {"margins": np.round(model.decision_function(images()).astype(float), 6).tolist()}
+        told |= {"labels": model.predict(images()).tolist()}
+    return told
+
+
 def main() -> None:
-    from poolwise import PooledFeatures, save
+    from poolwise import save
     from poolwise.modelfile import FORMAT
 
-    model = PooledFeatures(3, 6, patch_size=3, grid=[1, 2], two_sided=True, n_patches=300, max_iter=10, random_state=0)
-    features = model.fit_transform(images())
-    path = HERE / f"{FORMAT}-features.safetensors"
-    if path.exists():
-        raise SystemExit(f"{path} is frozen: raise FORMAT first, see poolwise.modelfile")
-    save(model, path, provenance={"images": len(images()), "note": "tests/golden/make.py"})
-    oracle = {"selected": model.selected_.tolist(), "features": [[round(float(f), 6) for f in row] for row in features]}
-    path.with_suffix(".json").write_text(json.dumps(oracle) + "\n", encoding="utf-8")
+    for kind, model in models().items():
+        path = HERE / f"{FORMAT}-{kind}.safetensors"
+        if path.exists():
+            print(f"{path} is frozen: raise FORMAT first, see poolwise.modelfile")
+            continue
+        save(model, path, provenance={"images": len(images()), "note": "tests/golden/make.py"})
+        path.with_suffix(".json").write_text(json.dumps(oracle(model)) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -59,11 +59,21 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         best = (F > 0).astype(np.intp) if F.ndim == 1 else F.argmax(axis=1)
         return self.classes_[best]
 
+    @classmethod
+    def check_parameters(cls, params: dict[str, Any]) -> None:
+        """What can be told of parameters without data; `fit` does this first, and so does whoever reads them from a file."""
+        check_real("tol", params["tol"], 0.0)
+        check_whole("max_iter", params["max_iter"], 1)
+        thread_count(params["n_jobs"])
+        weights = params["class_weight"]
+        if not (weights is None or isinstance(weights, dict) or (isinstance(weights, str) and weights == "balanced")):
+            raise ValueError(f'class_weight must be a dict from class to weight, "balanced" or None; got {weights!r}')
+        for name, weight in weights.items() if isinstance(weights, dict) else ():
+            check_real(f"class_weight[{name!r}]", weight)
+
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
         """X, (N,) class numbers, (N,) weights; sets `classes_`."""
-        check_real("tol", self.tol, 0.0)
-        check_whole("max_iter", self.max_iter, 1)
-        thread_count(self.n_jobs)
+        self.check_parameters(self.get_params(deep=False))
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
         check_classification_targets(y)
         self.classes_, label = np.unique(y, return_inverse=True)
@@ -82,12 +92,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(chosen, str) and chosen == "balanced":
             count = np.bincount(label, weight, minlength=len(classes))
             return np.where(count > 0, weight.sum() / (len(classes) * np.where(count > 0, count, 1)), 1.0)
-        if not isinstance(chosen, dict):
-            raise ValueError(f'class_weight must be a dict from class to weight, "balanced" or None; got {chosen!r}')
         unknown = [name for name in chosen if name not in classes]
         if unknown:
             raise ValueError(f"class_weight names classes that are not in y: {unknown}; y has {list(classes)}")
-        return np.array([check_real(f"class_weight[{name!r}]", chosen.get(name, 1.0)) for name in classes.tolist()])
+        return np.array([chosen.get(name, 1.0) for name in classes.tolist()], np.float64)
 
     def _store(self, found: Solution) -> None:
         self.coef_, self.intercept_, self.objective_ = found.W, found.b, float(found.objective.sum())
@@ -180,9 +188,17 @@ class LinearSVM(LinearClassifier):
             self._store(found)
         return self
 
+    @classmethod
+    def check_parameters(cls, params: dict[str, Any]) -> None:
+        """As in `LinearClassifier`."""
+        super().check_parameters(params)
+        if params["gamma"] is not None and params["C"] is not None:
+            raise ValueError(f"give gamma or C, not both; got gamma={params['gamma']!r} and C={params['C']!r}")
+        for name in ("gamma", "C"):
+            if params[name] is not None:
+                check_real(name, params[name], LEAST_GAMMA)
+
     def _gamma(self, S: float) -> float:
-        if self.gamma is not None and self.C is not None:
-            raise ValueError(f"give gamma or C, not both; got gamma={self.gamma!r} and C={self.C!r}")
         if self.C is not None:
-            return 1 / (2 * check_real("C", self.C, LEAST_GAMMA) * S)
-        return GAMMA if self.gamma is None else check_real("gamma", self.gamma, LEAST_GAMMA)
+            return 1 / (2 * float(self.C) * S)
+        return GAMMA if self.gamma is None else float(self.gamma)

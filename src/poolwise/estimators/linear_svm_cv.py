@@ -9,7 +9,7 @@ from poolwise.arrays import Array
 from poolwise.engine import Threads
 from poolwise.estimators.images import check_real, check_whole
 from poolwise.estimators.learning import unchanged_on_failure
-from poolwise.estimators.linear_svm import LEAST_GAMMA, PARAMETERS, LinearClassifier
+from poolwise.estimators.linear_svm import GAMMA, LEAST_GAMMA, PARAMETERS, LinearClassifier
 from poolwise.progress import Stages
 from poolwise.svm import CentredRows, held_out_scores, make_space, one_vs_all, solve_in_groups
 
@@ -71,7 +71,7 @@ class LinearSVMCV(LinearClassifier):
         """Choose γ and learn; X, y and sample_weight as in `LinearSVM.fit`."""
         with unchanged_on_failure(self):
             X, label, weight = self._checked(X, y, sample_weight)
-            gammas, factors = self._gammas(), self._class_weights(label, weight)
+            gammas, factors = self._gammas(self.gammas), self._class_weights(label, weight)
             folds = self._folds(X, label, weight)
             stages = Stages(bool(self.verbose), "LinearSVMCV ")
             with Threads(self.n_jobs) as engine:
@@ -88,16 +88,23 @@ class LinearSVMCV(LinearClassifier):
             self._store(found)
         return self
 
-    def _gammas(self) -> Array:
+    @classmethod
+    def check_parameters(cls, params: dict[str, Any]) -> None:
+        """As in `LinearClassifier`."""
+        super().check_parameters(params)
+        cls._gammas(params["gammas"])
+
+    @staticmethod
+    def _gammas(given: Any) -> Array:
         """(G,) ascending."""
-        if isinstance(self.gammas, int | np.integer) and not isinstance(self.gammas, bool):
-            return np.geomspace(1e-4, 1, check_whole("gammas", self.gammas, 1)) if self.gammas != 1 else np.array([0.005])
+        if isinstance(given, int | np.integer) and not isinstance(given, bool):
+            return np.geomspace(1e-4, 1, check_whole("gammas", given, 1)) if given != 1 else np.array([GAMMA])
         try:
-            values = [check_real("gammas", gamma, LEAST_GAMMA) for gamma in self.gammas]
+            values = [check_real("gammas", gamma, LEAST_GAMMA) for gamma in given]
         except TypeError:
             values = []
         if not values:
-            raise ValueError(f"gammas must be a whole number or a sequence of positive numbers; got {self.gammas!r}")
+            raise ValueError(f"gammas must be a whole number or a sequence of positive numbers; got {given!r}")
         return np.unique(values)
 
     def _folds(self, X: Array, label: Array, weight: Array) -> list[tuple[Array, Array]]:

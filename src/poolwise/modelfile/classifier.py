@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from poolwise.arrays import Array
+from poolwise.estimators import LinearSVM, LinearSVMCV
 from poolwise.modelfile.container import Tensor
 from poolwise.modelfile.parameters import from_json, to_json
 from poolwise.modelfile.strict_json import ModelFileError, anything, fields, flag, many, maybe, one_of, real, text, whole
@@ -27,7 +28,10 @@ class Classifier:
     check_parameters: Callable[[dict[str, Any]], None] = lambda parameters: None
 
 
-CLASSIFIERS: dict[str, Classifier] = {}  # by name, as it stands in the file
+CLASSIFIERS = {  # by name, as it stands in the file
+    "LinearSVM": Classifier(LinearSVM, check_parameters=LinearSVM.check_parameters),
+    "LinearSVMCV": Classifier(LinearSVMCV, searched=True, check_parameters=LinearSVMCV.check_parameters),
+}
 
 _WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _REAL = ("float16", "float32", "float64")

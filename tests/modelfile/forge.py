@@ -5,6 +5,7 @@ import hashlib
 import json
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 DTYPES = {"F32": "<f4", "F64": "<f8", "I64": "<i8"}
 NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
@@ -68,6 +69,8 @@ def forged(raw, change):
 
 def state(model):
     """All that a fitted model is, except for what is made when first needed."""
+    if isinstance(model, Pipeline):
+        return {name: state(step) for name, step in model.steps}
     return {name: value for name, value in vars(model).items() if name != "_extractor"}
 
 

@@ -7,8 +7,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from sklearn.pipeline import Pipeline, make_pipeline
 
-from poolwise import PooledFeatures, load, save
+from poolwise import LinearSVM, PooledFeatures, load, save
 from poolwise.modelfile import ModelFileError, describe
 
 from forge import canonical, join, put_together, read, same, sign, split, state
@@ -170,8 +171,9 @@ def edit_arrays(rng, document, arrays):
 
 @pytest.fixture(scope="module")
 def other(images, tmp_path_factory):
-    """The file of another model, a slim one."""
-    model = PooledFeatures(6, 12, patch_size=3, n_patches=1000, max_iter=3, transform="pca", random_state=1).fit(images)
+    """The file of another model, a slim one with a classifier."""
+    features = PooledFeatures(6, 12, patch_size=3, n_patches=1000, max_iter=3, transform="pca", random_state=1)
+    model = make_pipeline(features, LinearSVM()).fit(images, np.arange(len(images)) % 3)
     path = tmp_path_factory.mktemp("other") / "other.safetensors"
     save(model, path, slim=True)
     return path.read_bytes()
@@ -230,9 +232,12 @@ def test_forged_files_are_refused_or_what_they_say(raw, other, loads):
         if model is None:
             continue
         assert describe(loads.path) == document
-        shape = model.image_shape_in_
+        first = model[0] if isinstance(model, Pipeline) else model
+        shape = first.image_shape_in_
         if np.prod(shape, dtype=np.float64) < 1e6:
             with np.errstate(all="ignore"):
-                features = model.transform(np.zeros((2, *shape), np.uint8))
-            assert features.shape == (2, len(model.get_feature_names_out())), number
+                features = first.transform(np.zeros((2, *shape), np.uint8))
+            assert features.shape == (2, len(first.get_feature_names_out())), number
+            if first is not model and np.isfinite(features).all():
+                assert set(model[1].predict(features)) <= set(model[1].classes_), number
     assert loads.refused > 0.5 * COUNT

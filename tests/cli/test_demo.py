@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from poolwise.cli import main
+from poolwise.datasets import load_photos
+
 POOLWISE = [sys.executable, "-m", "poolwise"]
 
 
@@ -132,3 +135,15 @@ def test_the_installed_command_is_the_module(tmp_path):
     scripts = os.path.dirname(sys.executable)
     done = subprocess.run([os.path.join(scripts, "poolwise"), "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == poolwise("--version", cwd=tmp_path).stdout
+
+
+def test_the_photos_as_folders(tmp_path, capsys):
+    assert main(["demo", "--save-images", str(tmp_path / "photos"), "--quiet"]) == 0
+    photos = load_photos(subset="test")
+    files = sorted((tmp_path / "photos/test").rglob("*.png"), key=lambda path: path.name)
+    assert [path.parent.name for path in files] == [photos.target_names[label] for label in photos.target]
+    with Image.open(files[7]) as image:
+        np.testing.assert_array_equal(np.asarray(image), photos.images[7])
+    assert len(list((tmp_path / "photos/train").rglob("*.png"))) == len(load_photos(subset="train").images)
+    assert main(["demo", "--save-images", str(tmp_path / "photos")]) == 2
+    assert "cannot be made: File exists" in capsys.readouterr().err

@@ -32,9 +32,18 @@ _REPEATS = 5
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where the picture of the clusters goes.",
 )
+@click.option(
+    "--save-images",
+    default=None,
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the photos as FOLDER/train/CLASS/*.png and FOLDER/test/CLASS/*.png for `poolwise fit`, and do nothing else.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
-def command(codes: int, seed: int, runs: int, jobs: int | None, output: Path, as_json: bool, quiet: bool) -> None:
+def command(
+    codes: int, seed: int, runs: int, jobs: int | None, output: Path, save_images: Path | None, as_json: bool, quiet: bool
+) -> None:
     """Learn features on the embedded photos and show what came out.
 
     16 photographs, 32×32 crops: which picture is this crop from? Learns codes without labels in two ways: K-means alone, and
@@ -46,7 +55,11 @@ def command(codes: int, seed: int, runs: int, jobs: int | None, output: Path, as
       poolwise demo
       poolwise demo --codes 64 -o clusters.png
       poolwise demo --json --quiet
+      poolwise demo --save-images photos
     """
+    if save_images is not None:
+        _save_images(save_images, verbose=not quiet)
+        return
     if jobs == 0:
         raise click.BadParameter("0 threads cannot work; give a number, or -1 for every core", param_hint="--jobs")
     if not output.name.lower().endswith(".png"):
@@ -100,6 +113,27 @@ def run(codes: int, seeds: Sequence[int], jobs: int | None, output: Path, *, ver
         "methods": [{"name": name, **_summary(results)} for name, results in methods.items()],
         "picture": str(output),
     }
+
+
+def _save_images(folder: Path, *, verbose: bool) -> None:
+    """The embedded photos as class folders of PNG files; a folder that is there already is left alone."""
+    from PIL import Image
+
+    from poolwise.datasets import load_photos
+    from poolwise.progress import Stages
+
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise click.BadParameter(f"{folder} cannot be made: {error.strerror}", param_hint="--save-images") from error
+    for subset in ("train", "test"):
+        photos = load_photos(subset=subset)
+        with Stages(verbose, "demo ").stage(f"write {folder / subset}", len(photos.images)) as update:
+            for number, (pixels, label) in enumerate(zip(photos.images, photos.target, strict=True)):
+                name = photos.target_names[label]
+                (folder / subset / name).mkdir(parents=True, exist_ok=True)
+                Image.fromarray(pixels).save(folder / subset / name / f"{number:04}.png")
+                update(number + 1)
 
 
 def _evaluate(model: Any, train: Any, test: Any, stages: Any) -> dict[str, float]:

@@ -3,11 +3,11 @@
 import csv
 import os
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import numpy as np
 
 from poolwise.arrays import Array
+from poolwise.atomic import replacing
 from poolwise.engine import Threads, spans
 from poolwise.images.decoding import Decoder
 from poolwise.images.errors import ImageError, show
@@ -84,13 +84,7 @@ def _what_is_wrong(source: FileImages, row: int) -> str | None:
 
 def write_manifest(skipped: Iterable[tuple[str, str]], path: str | os.PathLike[str]) -> None:
     """Write `Images.skipped` as CSV with the columns path and reason; the file appears whole or not at all."""
-    path = Path(path)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        with unfinished.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(("path", "reason"))
-            writer.writerows(skipped)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("path", "reason"))
+        writer.writerows(skipped)

@@ -55,9 +55,10 @@ def test_a_singular_matrix_gets_as_little_as_it_needs(engine):
     assert np.isfinite(factor.solve(np.ones((1, 6)), engine)).all()
 
 
-def test_numbers_too_large_to_multiply_are_refused():
+@pytest.mark.parametrize("A", [np.full((2, 2), np.inf), np.array([[1.0, np.nan], [np.nan, 1.0]])])
+def test_numbers_too_large_to_multiply_are_refused(A):
     with pytest.raises(ValueError, match="too large to be multiplied"):
-        Factor(np.full((2, 2), np.inf)).add_to_diagonal(np.ones(2))
+        Factor(A).add_to_diagonal(np.ones(2))
 
 
 @pytest.fixture

@@ -47,18 +47,18 @@ class Factor:
     def add_to_diagonal(self, x: Array, least: float = 0.0) -> None:
         """Factor A + diag(x) + ε I, ε at least `least`."""
         A, diagonal = self._A, self._diagonal + x
-        if not np.isfinite(diagonal).all():
-            raise ValueError("the features are too large to be multiplied with each other; rescale them")
         (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (A,))
         self.extra = least
         while True:
+            if not np.isfinite(diagonal).all() or self.extra > diagonal.max():
+                raise ValueError("the features are too large to be multiplied with each other; rescale them")
             for rows in self._blocks:
                 A[rows, rows.stop :] = A[rows.stop :, rows].T
                 below = np.tril(A[rows, rows], -1)
                 A[rows, rows] = below + below.T
             np.fill_diagonal(A, diagonal + self.extra)
             _, failed = potrf(A.T, lower=1, overwrite_a=1, clean=0)  # column by column, as LAPACK reads: A's transpose
-            if not failed:
+            if not failed and np.isfinite(A.diagonal()).all():
                 break
             self.extra = 10 * max(self.extra, float(np.finfo(A.dtype).eps) * float(diagonal.max()))
         self._inverses = [

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 from poolwise import LinearSVM, LinearSVMCV
@@ -16,12 +17,12 @@ def data(request, rng):
     return rng.normal(size=(classes, d))[label] + 2 * rng.normal(size=(150, d)), np.array(["a", "b", "c", "d"])[label]
 
 
-def one_by_one(X, y, folds, weight=None):
+def one_by_one(X, y, folds, weight=None, **settings):
     weight = np.ones(len(X)) if weight is None else weight
     return np.array(
         [
             [
-                LinearSVM(gamma).fit(X[train], y[train], weight[train]).score(X[test], y[test], weight[test])
+                LinearSVM(gamma, **settings).fit(X[train], y[train], weight[train]).score(X[test], y[test], weight[test])
                 for train, test in folds.split(X, y)
             ]
             for gamma in GAMMAS
@@ -41,6 +42,35 @@ def test_weights_count_in_learning_and_in_the_score(data, rng):
     weight = rng.uniform(size=len(X))
     svm = LinearSVMCV(GAMMAS, cv=StratifiedKFold(3)).fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(svm.scores_, one_by_one(X, y, StratifiedKFold(3), weight), atol=1e-12)
+
+
+def test_balanced_classes_are_those_of_each_fold(data):
+    X, y = data
+    X, y = np.r_[X, X[y == "a"]], np.r_[y, y[y == "a"]]
+    folds = ShuffleSplit(3, test_size=0.5, random_state=3)
+    svm = LinearSVMCV(GAMMAS, cv=folds, class_weight="balanced").fit(X, y)
+    np.testing.assert_allclose(svm.scores_, one_by_one(X, y, folds, class_weight="balanced"), atol=1e-12)
+
+
+def test_a_class_that_a_fold_has_not_seen_is_no_guess(rng):
+    y = np.r_[np.zeros(30, int), np.ones(30, int), [2] * 5]
+    X = rng.normal(size=(65, 4)) + 5 * np.eye(3, 4)[y]
+    folds = [(np.arange(60), np.arange(60, 65)), (np.arange(5, 65), np.arange(5))]
+    svm = LinearSVMCV([0.01], cv=folds).fit(X, y)
+    assert svm.scores_[0, 0] == 0
+    assert svm.scores_[0, 1] == LinearSVM(0.01).fit(X[5:], y[5:]).score(X[:5], y[:5])
+
+
+def test_masks_are_folds_too(data):
+    X, y = data
+    half = np.arange(len(X)) % 2 == 0
+    masks, numbers = [(half, ~half)], [(np.flatnonzero(half), np.flatnonzero(~half))]
+    np.testing.assert_array_equal(*(LinearSVMCV(GAMMAS, cv=cv).fit(X, y).scores_ for cv in (masks, numbers)))
+
+
+def test_folds_that_do_not_converge_are_told(data):
+    with pytest.warns(ConvergenceWarning, match="fits on folds did not converge"):
+        LinearSVMCV([1e-8, 1e-7], cv=2, max_iter=1).fit(*data)
 
 
 def test_the_best_is_learned_from_all_samples(data):
@@ -70,6 +100,9 @@ def test_nine_values_of_gamma_unless_told(data):
         ({"gammas": [0.1, -1]}, "gammas must be a finite number"),
         ({"gammas": 0}, "gammas must be a whole number of at least 1"),
         ({"gammas": None}, "gammas must be a whole number or a sequence"),
+        ({"gammas": iter([0.1])}, "gammas must be a whole number or a sequence"),
+        ({"cv": []}, "gives no folds"),
+        ({"cv": [(np.arange(60), [])]}, "no sample with a weight to test on"),
         ({"cv": 1}, "(?i)n_splits"),
         ({"cv": 1000}, "(?i)n_splits=1000"),
     ],
@@ -83,5 +116,10 @@ def test_a_fold_without_weight_is_refused(data):
     X, y = data
     weight = np.ones(len(X))
     weight[:50] = 0
-    with pytest.raises(ValueError, match="fold 0 of cv="):
+    with pytest.raises(ValueError, match=r"fold 0 of cv=.* no sample with a weight to test on"):
         LinearSVMCV(GAMMAS, cv=KFold(3)).fit(X, y, sample_weight=weight)
+
+
+def test_a_fold_with_one_class_is_refused():
+    with pytest.raises(ValueError, match="fewer than two classes to learn from; give stratified folds"):
+        LinearSVMCV(GAMMAS, cv=KFold(2)).fit(np.eye(20), np.repeat([0, 1], 10))

@@ -123,7 +123,7 @@ def test_there_are_as_many_numbers_as_the_smaller_side(rng, engine):
 def test_projection_of_rows(rng, engine):
     X, W, b = rng.normal(size=(50, 4)), rng.normal(size=(3, 4)), rng.normal(size=3)
     np.testing.assert_allclose(project(X, W, b, engine), X @ W.T + b, rtol=1e-12)
-    assert project(X.astype(np.float32), W, b, engine).dtype == np.float32
+    assert project(X.astype(np.float32), W, b, engine).dtype == np.float64
 
 
 def test_problems_can_be_taken_apart(problems):

@@ -156,3 +156,26 @@ def test_what_was_not_reached_is_told(real_features):
     assert not found.converged
     assert found.rounds == 2
     assert found.gradient.max() > 1e-3
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_problems_are_at_their_minimum(seed):
+    """Of any proportions, with copies, zeros, whole numbers, few dimensions and weights."""
+    rng = np.random.default_rng(seed)
+    N, d, classes = int(rng.choice([5, 30, 100, 300])), int(rng.choice([1, 3, 30, 200])), int(rng.integers(2, 6))
+    label = rng.permutation(np.arange(N) % classes)
+    X = rng.normal(size=(N, d)) + rng.choice([0, 1, 5]) * rng.normal(size=(classes, d))[label]
+    kind = rng.integers(5)
+    if kind == 0:
+        X = X[rng.integers(max(1, N // 4), size=N)]
+    elif kind == 1:
+        X = np.rint(X)
+    elif kind == 2:
+        X = X[:, :1] @ rng.normal(size=(1, d))
+    elif kind == 3:
+        X[:, rng.random(d) < 0.5] = 100
+    weight = rng.integers(0, 3, size=N) + (np.arange(N) < classes) if rng.random() < 0.5 else np.ones(N)
+    gamma = 10 ** rng.uniform(-5, 1)
+    found = fit(X, label, gamma, weight.astype(np.float64))
+    assert found.converged
+    assert duality_gap(X, label, found, gamma, weight.astype(np.float64)) < 2e-5

@@ -62,7 +62,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     @classmethod
     def check_parameters(cls, params: dict[str, Any]) -> None:
         """What can be told of parameters without data; `fit` does this first, and so does whoever reads them from a file."""
-        check_real("tol", params["tol"], 0.0)
+        check_real("tol", params["tol"], 1e-15)
         check_whole("max_iter", params["max_iter"], 1)
         thread_count(params["n_jobs"])
         weights = params["class_weight"]
@@ -72,28 +72,29 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             check_real(f"class_weight[{name!r}]", weight)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
-        """X, (N,) class numbers, (N,) weights; sets `classes_`."""
+        """X, (N,) class numbers, (N,) weights; sets `classes_`, those that any weight is on."""
         self.check_parameters(self.get_params(deep=False))
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
         check_classification_targets(y)
-        self.classes_, label = np.unique(y, return_inverse=True)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weight.max() > 0:
+            raise ValueError("sample_weight is 0 for every sample; at least one must count")
+        self.classes_ = np.unique(y[weight > 0])
         if len(self.classes_) < 2:
             raise ValueError(f"a classifier needs samples of at least two classes; y has only one class, {self.classes_[0]!r}")
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weight.sum() > 0:
-            raise ValueError("sample_weight is 0 for every sample; at least one must count")
+        label = np.searchsorted(self.classes_, y)  # of samples without weight it may be anything
         return X, label.astype(np.int64), weight
 
     def _class_weights(self, label: Array, weight: Array) -> Array:
-        """(classes,) factors of the loss."""
+        """(classes,) factors of the loss, for samples of these weights."""
         classes, chosen = self.classes_, self.class_weight
         if chosen is None:
             return np.ones(len(classes))
-        if isinstance(chosen, str) and chosen == "balanced":
-            count = np.bincount(label, weight, minlength=len(classes))
+        if isinstance(chosen, str):
+            count = np.bincount(label, weight, minlength=len(classes) + 1)[: len(classes)]
             return np.where(count > 0, weight.sum() / (len(classes) * np.where(count > 0, count, 1)), 1.0)
         unknown = [name for name in chosen if name not in classes]
-        if unknown:
+        if unknown and len(chosen) - len(unknown) < len(classes):
             raise ValueError(f"class_weight names classes that are not in y: {unknown}; y has {list(classes)}")
         return np.array([chosen.get(name, 1.0) for name in classes.tolist()], np.float64)
 
@@ -101,9 +102,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         self.coef_, self.intercept_, self.objective_ = found.W, found.b, float(found.objective.sum())
         self.n_iter_, self.converged_ = found.rounds, found.converged
         if not found.converged:
+            gradient, gap = found.gradient.max(), np.abs(found.gap).max()
             warnings.warn(
-                f"the SVM stopped after {found.rounds} rounds with a gradient of {found.gradient.max():.1e} of the first one, "
-                f"above tol={self.tol:g}. Raise max_iter or tol, or scale the features: columns of a like size converge best.",
+                f"the SVM stopped after {found.rounds} rounds, with a gradient of {gradient:.1e} of the first one and an objective "
+                f"that may be {gap:.1e} of itself above its minimum; tol={self.tol:g} asks for less. Raise max_iter or tol, or "
+                f"scale the features: columns of a like size converge best.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -119,7 +122,7 @@ class LinearSVM(LinearClassifier):
     by L-BFGS in the metric of the features' covariance, and Newton's steps where these are cheap: some dozens of passes over X,
     to the minimum, which the dual problem certifies. X is read in blocks of rows and not copied, so it may be a memory map.
     Memory beyond X is d² float64 numbers or, if there are more features than samples, N² (float32 above N = 16384 if X is), and
-    0.3 times X; in any case some 50 MB.
+    0.3 times X; in any case some 50 MB, and about 80 bytes a sample.
 
     Parameters
     ----------
@@ -138,7 +141,7 @@ class LinearSVM(LinearClassifier):
     objective_ : float
         The sum of the problems' minima.
     n_iter_, converged_
-        Rounds, and whether the gradient reached `tol`.
+        Rounds, and whether gradient and objective reached `tol`.
     n_features_in_, feature_names_in_
 
     Examples
@@ -178,6 +181,7 @@ class LinearSVM(LinearClassifier):
         with unchanged_on_failure(self):
             X, label, weight = self._checked(X, y, sample_weight)
             self.gamma_ = self._gamma(float(weight.sum()))
+            weight = weight / weight.max()
             problems = one_vs_all(label, self._class_weights(label, weight), weight[None])
             stages = Stages(bool(self.verbose), "LinearSVM ")
             with Threads(self.n_jobs) as engine:
@@ -200,5 +204,10 @@ class LinearSVM(LinearClassifier):
 
     def _gamma(self, S: float) -> float:
         if self.C is not None:
-            return 1 / (2 * float(self.C) * S)
+            gamma = 1 / (2 * float(self.C) * S)
+            if gamma < LEAST_GAMMA:
+                raise ValueError(
+                    f"C={self.C!r} means gamma={gamma:.1e} for weights that sum up to {S:g}; at least {LEAST_GAMMA}"
+                )
+            return gamma
         return GAMMA if self.gamma is None else float(self.gamma)

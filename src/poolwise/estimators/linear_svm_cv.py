@@ -1,8 +1,10 @@
 """`LinearSVMCV`: the same with γ chosen by held-out folds."""
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from poolwise.arrays import Array
@@ -71,20 +73,29 @@ class LinearSVMCV(LinearClassifier):
         """Choose γ and learn; X, y and sample_weight as in `LinearSVM.fit`."""
         with unchanged_on_failure(self):
             X, label, weight = self._checked(X, y, sample_weight)
-            gammas, factors = self._gammas(self.gammas), self._class_weights(label, weight)
-            folds = self._folds(X, label, weight)
+            weight = weight / weight.max()
+            gammas, folds = self._gammas(self.gammas), self._folds(X, label, weight)
             stages = Stages(bool(self.verbose), "LinearSVMCV ")
             with Threads(self.n_jobs) as engine:
                 with stages.stage("covariance"):
                     space = make_space(CentredRows(X, weight, engine))
                 with stages.stage("folds", len(gammas) * len(folds) * len(self.classes_)) as update:
-                    scores = held_out_scores(space, label, weight, factors, folds, gammas, self.tol, self.max_iter, update)
+                    factors = np.array([self._class_weights(label[train], weight[train]) for train, _ in folds])
+                    scores, restless = held_out_scores(
+                        space, label, weight, factors, folds, gammas, self.tol, self.max_iter, update
+                    )
                 mean = scores.mean(axis=1)
                 self.gammas_, self.scores_ = gammas, scores
                 self.gamma_ = float(gammas[np.flatnonzero(mean >= mean.max() - 1e-12)[-1]])
                 with stages.stage("svm", self.max_iter) as update:
-                    problems = one_vs_all(label, factors, weight[None])
+                    problems = one_vs_all(label, self._class_weights(label, weight), weight[None])
                     found = solve_in_groups(space, problems, self.gamma_, self.tol, self.max_iter, update)
+            if restless:
+                warnings.warn(
+                    f"{restless} of the {scores.size} fits on folds did not converge; their scores may be off. Raise max_iter.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
             self._store(found)
         return self
 
@@ -99,20 +110,29 @@ class LinearSVMCV(LinearClassifier):
         """(G,) ascending."""
         if isinstance(given, int | np.integer) and not isinstance(given, bool):
             return np.geomspace(1e-4, 1, check_whole("gammas", given, 1)) if given != 1 else np.array([GAMMA])
-        try:
-            values = [check_real("gammas", gamma, LEAST_GAMMA) for gamma in given]
-        except TypeError:
-            values = []
+        values = [check_real("gammas", gamma, LEAST_GAMMA) for gamma in given] if hasattr(given, "__len__") else []
         if not values:
             raise ValueError(f"gammas must be a whole number or a sequence of positive numbers; got {given!r}")
         return np.unique(values)
 
     def _folds(self, X: Array, label: Array, weight: Array) -> list[tuple[Array, Array]]:
-        """(train, test) indices of each fold, each side with weight."""
-        folds = [
-            (np.asarray(train), np.asarray(test)) for train, test in check_cv(self.cv, label, classifier=True).split(X, label)
-        ]
+        """(train, test) indices of each fold, with two classes to learn from and something to test on."""
+        folds = [(_indices(train), _indices(test)) for train, test in check_cv(self.cv, label, classifier=True).split(X, label)]
+        if not folds:
+            raise ValueError(
+                f"cv={self.cv!r} gives no folds; expected a number, a splitter, or pairs of train and test indices"
+            )
         for number, (train, test) in enumerate(folds):
-            if not (weight[train].sum() > 0 and weight[test].sum() > 0):
-                raise ValueError(f"fold {number} of cv={self.cv!r} has no sample with a weight to learn from or to test on")
+            if not weight[test].sum() > 0:
+                raise ValueError(f"fold {number} of cv={self.cv!r} has no sample with a weight to test on")
+            if len(np.unique(label[train][weight[train] > 0])) < 2:
+                raise ValueError(
+                    f"fold {number} of cv={self.cv!r} has fewer than two classes to learn from; give stratified folds, say cv=5"
+                )
         return folds
+
+
+def _indices(part: Any) -> Array:
+    """Row numbers, of numbers or of a mask."""
+    part = np.asarray(part)
+    return np.flatnonzero(part) if part.dtype == np.bool_ else part.astype(np.intp)

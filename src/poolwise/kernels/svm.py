@@ -57,12 +57,12 @@ def take_step(
     R: Array,
     out: Array,
 ) -> None:
-    """F ← F + t P; R ← the derivative of Σₙ w max(0, 1 - y f)² by f; out ← that sum, and the sum of R.
+    """F ← F + t P; R ← the derivative of Σₙ w max(0, 1 - y f)² by f; out ← that sum.
 
-    Shapes as in `line_slopes`; R : (k, N); out : (k, 2) float64, filled in
+    Shapes as in `line_slopes`; R : (k, N); out : (k,) float64, filled in
     """
     for c in range(F.shape[0]):
-        loss, total = 0.0, 0.0
+        loss = 0.0
         row, positive, step, a, b = fold[c], target[c], t[c], up[c], down[c]
         for i in range(start, stop):
             y = 1.0 if label[i] == positive else -1.0
@@ -74,8 +74,7 @@ def take_step(
             loss += w * slack * slack
             r = -2.0 * w * slack * y
             R[c, i] = r
-            total += r
-        out[c, 0], out[c, 1] = loss, total
+        out[c] = loss
 
 
 @compiled(fastmath=REORDER)

@@ -8,6 +8,7 @@ weight : (folds, N) weights s of the samples, 0 where a sample is left out    fo
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class Problems:
     def __getitem__(self, some: slice) -> "Problems":
         return Problems(self.label, self.target[some], self.weight, self.fold[some], self.up[some], self.down[some])
 
+    @cached_property
     def totals(self) -> Array:
         """(k,) S of each problem."""
         return self.weight.sum(axis=1)[self.fold]
@@ -49,19 +51,27 @@ class Problems:
     def best_bias(self) -> Array:
         """(k,) the b that is best where W = 0: the mean of y, weighted."""
         positive = np.array([self.weight[f][self.label == c].sum() for f, c in zip(self.fold, self.target, strict=True)])
-        p, q = self.up * positive, self.down * (self.totals() - positive)
+        p, q = self.up * positive, self.down * (self.totals - positive)
         return np.asarray((p - q) / np.maximum(p + q, np.finfo(np.float64).tiny))
 
     def slopes(self, F: Array, P: Array, t: Array, engine: Threads) -> tuple[Array, Array]:
         """(k,) first and second derivative by t of the loss at F + t P."""
-        out = self._sum(engine, lambda rows, out: kernels.line_slopes(F, P, t, *self._fields(), rows.start, rows.stop, out))
-        return out[:, 0], out[:, 1]
+
+        def add(rows: slice, out: Array) -> None:
+            kernels.line_slopes(F, P, t, *self._fields(), rows.start, rows.stop, out)
+
+        out = self._sum(engine, add, (len(self), 2))
+        return out[:, 0] / self.totals, out[:, 1] / self.totals
 
     def step(self, F: Array, P: Array, t: Array, R: Array, engine: Threads) -> Array:
         """F ← F + t P, R ← the loss's derivatives there, (k, N); gives the loss, (k,)."""
-        loss = self._sum(engine, lambda rows, out: kernels.take_step(F, P, t, *self._fields(), rows.start, rows.stop, R, out))
-        R /= self.totals()[:, None].astype(R.dtype)
-        return loss[:, 0]
+
+        def add(rows: slice, out: Array) -> None:
+            kernels.take_step(F, P, t, *self._fields(), rows.start, rows.stop, R, out)
+
+        loss = self._sum(engine, add, (len(self),))
+        R /= self.totals[:, None].astype(R.dtype)
+        return np.asarray(loss / self.totals)
 
     def inside(self, c: int, some: Array) -> tuple[Array, Array]:
         """y = ±1 and the weights of some samples in problem c."""
@@ -74,7 +84,7 @@ class Problems:
 
         The objective's minimum is at least this less |X_cᵀ R|² / 4γ, for any R with the signs of -y and the sum 0.
         """
-        R, value, S = R.copy(), np.empty(len(self)), self.totals()
+        R, value, S = R.copy(), np.empty(len(self)), self.totals
         for c in range(len(self)):
             y, weight = self.inside(c, np.arange(len(self.label)))
             positive = y > 0
@@ -89,37 +99,37 @@ class Problems:
     def _fields(self) -> tuple[Array, ...]:
         return self.label, self.target, self.weight, self.fold, self.up, self.down
 
-    def _sum(self, engine: Threads, add: Callable[[slice, Array], None]) -> Array:
-        """(k, 2) sums over the samples by shards, in their order, divided by S."""
+    def _sum(self, engine: Threads, add: Callable[[slice, Array], None], shape: tuple[int, ...]) -> Array:
+        """Sums over the samples by shards, in their order."""
 
         def shard(rows: slice) -> Array:
-            out = np.empty((len(self), 2))
+            out = np.empty(shape)
             add(rows, out)
             return out
 
-        total = np.zeros((len(self), 2))
+        total = np.zeros(shape)
         for part in engine.map(shard, spans(len(self.label), _SHARD)):
             total += part
-        return total / self.totals()[:, None]
+        return total
 
 
 def one_vs_all(label: Array, factors: Array, weight: Array) -> Problems:
     """Each class against the others, on each row of `weight`; two classes are one problem, the second against the first.
 
-    factors : (classes,) of the loss of a class's own samples    weight : (folds, N)
+    factors : (classes,) or (folds, classes) of the loss of a class's own samples    weight : (folds, N)
 
     >>> one_vs_all(np.array([0, 1, 2]), np.ones(3), np.ones((2, 3))).target
     array([0, 1, 2, 0, 1, 2])
     """
-    classes, folds = len(factors), len(weight)
+    factors = np.broadcast_to(factors, (len(weight), np.shape(factors)[-1]))
+    folds, classes = factors.shape
     binary = classes == 2
     target = np.array([1]) if binary else np.arange(classes)
-    down = factors[:1] if binary else np.ones(classes)
     return Problems(
         label,
         np.tile(target, folds),
         np.ascontiguousarray(weight),
         np.repeat(np.arange(folds), len(target)),
-        np.tile(factors[target], folds),
-        np.tile(down, folds),
+        factors[:, target].ravel(),
+        factors[:, 0].copy() if binary else np.ones(folds * classes),
     )

@@ -20,8 +20,9 @@ from poolwise.arrays import Array
 def ridge_by_samples(K: Array, y: Array, s: Array, gamma_S: float) -> tuple[Array, float]:
     """β : (a,) and b; K is read on and below its diagonal, and overwritten.
 
-    >>> ridge_by_samples(np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([1.0, -1.0]), np.ones(2), 1.0)
-    (array([ 0.33333333, -0.33333333]), 0.0)
+    >>> beta, b = ridge_by_samples(np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([1.0, -1.0]), np.ones(2), 1.0)
+    >>> beta.round(6), round(b, 6) + 0.0
+    (array([ 0.333333, -0.333333]), 0.0)
     """
     K.ravel()[:: len(K) + 1] += gamma_S / s
     u, v = _solve(K, np.column_stack([np.ones(len(y)), y])).T
@@ -32,8 +33,9 @@ def ridge_by_samples(K: Array, y: Array, s: Array, gamma_S: float) -> tuple[Arra
 def ridge_by_features(X: Array, y: Array, s: Array, gamma_S: float) -> tuple[Array, float]:
     """w : (d,) and b; X is overwritten.
 
-    >>> ridge_by_features(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), np.ones(2), 1.0)
-    (array([0.66666667]), 0.0)
+    >>> w, b = ridge_by_features(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), np.ones(2), 1.0)
+    >>> w.round(6), round(b, 6) + 0.0
+    (array([0.666667]), 0.0)
     """
     x_mean, y_mean = np.average(X, axis=0, weights=s), np.average(y, weights=s)
     X -= x_mean

@@ -23,8 +23,8 @@ _SHARE, _LEAST = 0.2, 1 << 24  # of X, and in any case 16 MB, for what a group o
 def group_size(space: Space) -> int:
     """How many problems at a time need about 0.2 of X's memory, or 16 MB."""
     N = len(space.rows.X)
-    item = np.dtype(space.dtype).itemsize
-    vectors = (2 * space.parts + 1) * (4 * MEMORY + 2 * item) * (space.size + 1)
+    item, short = np.dtype(space.dtype).itemsize, np.dtype(space.history_dtype).itemsize
+    vectors = (2 * space.parts + 1) * (short * MEMORY + 2 * item) * (space.size + 1)
     margins = 4 * N * space.margin_dtype.itemsize
     return max(1, int(max(_SHARE * space.rows.X.nbytes, _LEAST) / (vectors + margins)))
 
@@ -67,35 +67,39 @@ def held_out_scores(
     tol: float,
     max_iter: int,
     update: Update | None = None,
-) -> Array:
-    """Accuracy, weighted, on each fold's test samples after learning from its train samples, (G, folds).
+) -> tuple[Array, int]:
+    """Accuracy, weighted, on each fold's test samples after learning from its train samples, (G, folds); and how many of these
+    fits did not converge.
 
-    label : (N,)    weight : (N,)    factors : (classes,)    folds : (train, test) indices    gammas : (G,)
+    label : (N,)    weight : (N,)    factors : (folds, classes)    folds : (train, test) indices    gammas : (G,)
     """
+    classes = factors.shape[1]
     masks = np.zeros((len(folds), len(label)))
     for f, (train, _) in enumerate(folds):
         np.add.at(masks[f], train, weight[train])
     problems = one_vs_all(label, factors, masks)
     best = [np.full((len(gammas), len(test)), -np.inf) for _, test in folds]
     guess = [np.zeros((len(gammas), len(test)), np.int64) for _, test in folds]
+    restless = np.zeros((len(gammas), len(folds)), np.bool_)
     done = 0
     for some in spans(len(problems), group_size(space)):
         group, start = problems[some], None
         for i in np.argsort(gammas)[::-1]:  # from the largest, where the problem is easiest
             found = solve(space, group, float(gammas[i]), tol=tol, max_iter=max_iter, start=start)
             start = found.vector
+            restless[i, group.fold] |= not found.converged
             for row, (f, c) in enumerate(zip(group.fold, group.target, strict=True)):
                 margin = found.F[row, folds[f][1]]
-                if len(factors) == 2:  # one problem: the first class is where the margin is not positive
+                if classes == 2:  # one problem: the first class is where the margin is not positive
                     guess[f][i] = margin > 0
-                    continue
-                better = margin > best[f][i]
-                best[f][i], guess[f][i] = np.where(better, margin, best[f][i]), np.where(better, c, guess[f][i])
+                elif (masks[f] * (label == c)).any():  # a class that this fold has not seen is no guess
+                    better = margin > best[f][i]
+                    best[f][i], guess[f][i] = np.where(better, margin, best[f][i]), np.where(better, c, guess[f][i])
             done += len(group)
             if update is not None:
-                update(done * len(factors) * len(folds) // len(problems), f"gamma {gammas[i]:.3g}")
+                update(done * classes * len(folds) // len(problems), f"gamma {gammas[i]:.3g}")
     scores = [
         [np.average(right, weights=weight[test]) for right in guessed == label[test]]
         for guessed, (_, test) in zip(guess, folds, strict=True)
     ]
-    return np.array(scores).T
+    return np.array(scores).T, int(restless.sum())

@@ -15,7 +15,7 @@ from poolwise.engine import Threads, spans
 
 _BLOCK = 1 << 19  # numbers in a block of rows: 2 MB of float32
 _SMALL = 1 << 23  # bytes that may as well be float64
-_CONSTANT = 1e-6
+_CONSTANT, _TINY = 1e-14, 1e-100
 _FAR = 100.0
 
 
@@ -33,7 +33,8 @@ class CentredRows:
     Attributes
     ----------
     mean, std : (d,) float64
-        Of the columns, weighted; std is 0 for constant columns, whose part in every product is left out.
+        Of the columns, weighted; std is 0 for constant columns, whose part in every product is left out, and for those of
+        less than 1e-100, which no γ lets matter.
 
     Examples
     --------
@@ -57,7 +58,7 @@ class CentredRows:
 
     def _moments(self) -> tuple[Array, Array]:
         d = self.X.shape[1]
-        shift = self.X[0].astype(np.float64)
+        shift = self.X[int(np.argmax(self.weight > 0))].astype(np.float64)
 
         def sums(rows: slice) -> tuple[Array, Array]:
             first, second = np.zeros(d), np.zeros(d)
@@ -76,8 +77,7 @@ class CentredRows:
             raise ValueError("the features are too large: their squares are beyond float64; rescale them")
         mean = (shift + offset).astype(self.X.dtype).astype(np.float64)  # what is taken off the rows, to the bit
         std = np.sqrt(np.maximum(second, 0))
-        smallest = _CONSTANT if self.X.dtype == np.float32 else 1e-14
-        return mean, np.where(std > smallest * np.maximum(np.abs(mean), np.abs(offset)), std, 0.0)
+        return mean, np.where(std > np.maximum(_CONSTANT * np.maximum(np.abs(mean), np.abs(offset)), _TINY), std, 0.0)
 
     def standard(self, rows: slice) -> Array:
         """(X_c / std) √s of a block, 0 in constant columns: what the preconditioner is made of."""
@@ -120,17 +120,16 @@ class CentredRows:
 
 
 def project(X: Array, W: Array, b: Array, engine: Threads) -> Array:
-    """X Wᵀ + b by blocks of rows, (N, d) to (N, k) in the precision of X.
+    """X Wᵀ + b by blocks of rows, (N, d) to (N, k), in float64: columns may be far from 0.
 
     >>> with Threads(1) as engine:
     ...     project(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]), np.array([5.0]), engine)
     array([[16.]])
     """
-    out = np.empty((len(X), len(W)), X.dtype)
-    right, bias = W.T.astype(X.dtype), b.astype(X.dtype)
+    out = np.empty((len(X), len(W)))
 
     def product(rows: slice) -> None:
-        np.add(X[rows] @ right, bias, out=out[rows])
+        np.add(X[rows].astype(np.float64, copy=False) @ W.T, b, out=out[rows])
 
     for _ in engine.map(product, spans(len(X), max(16, _BLOCK // X.shape[1]))):
         pass

@@ -7,8 +7,9 @@ Starts         from W = 0 and the best b, or from the result of another γ
 Stops when     for every problem |∇|_M is at most tol times that at W = 0, where |g|²_M = g·M⁻¹g. Then the margins are computed
                anew from W, so that nothing that rounding has added up counts, and there |∇|_M and the plain |∇| must be at
                most tol times those at W = 0, and the duality gap, which bounds how far the objective is above its minimum,
-               at most tol times the objective, unless three rounds in a row could not lower it; else it goes on from there
-               to a smaller |∇|_M. A gap of tol² is always small enough
+               at most tol times the objective; else it goes on from there to a smaller |∇|_M. A gap of tol² is always
+               small enough, and where rounding hides the gap (columns of very different size), so is a step of Newton's
+               that would gain less than 1e-12 of the objective
 Or when        `max_iter` rounds are over, or rounding lets no problem go down any more: `converged` is then False
 Newton         takes over from L-BFGS (`newton`) where few samples are inside the margin, or the problem is small
 A round is     one product with X_cᵀ, one solution with M's factor, one product with X_c, and a search for the lowest point of a
@@ -82,9 +83,8 @@ def solve(
         finished = run.descend(target, max_iter, progress)
         gradient, gap = run.refresh()
         norm = run.norm / run.norm0
-        excess = np.maximum(norm, gradient) / tol
-        excess = np.where(run.resting, excess, np.maximum(excess, np.sqrt(gap / tol)))
-        excess = np.where(gap <= tol**2, 0, excess)
+        excess = np.maximum(np.maximum(norm, gradient) / tol, np.sqrt(np.where(run.ended, 0, np.abs(gap)) / tol))
+        excess = np.where(np.abs(gap) <= tol**2, 0, excess)
         worst = float(excess.max(initial=0))
         if worst <= 1 and not run.newton and run.newton_pays(np.ones(len(problems), np.bool_)):
             run.newton, target = True, np.zeros(len(problems))  # to the last digit, since that is cheap
@@ -94,8 +94,12 @@ def solve(
         least = min(least, worst)
         target = np.where(excess > 1, np.minimum(target, norm / np.maximum(2 * excess, 1)), target)
     W = space.weights(run.V)
-    b = run.V[0, :, -1].astype(np.float64) - W @ space.rows.mean
-    return Solution(W, b, run.F, run.objective, gradient, gap, run.rounds, worst <= 1, run.V)
+    b = run.V[0, :, -1].astype(np.float64)
+    objective = run.objective_of(W, b)
+    told = np.abs(run.objective - objective) <= max(tol, 1e-4) * objective  # else the samples' space has lost its digits
+    return Solution(
+        W, b - W @ space.rows.mean, run.F, objective, gradient, gap, run.rounds, worst <= 1 and bool(told.all()), run.V
+    )
 
 
 class _Run:
@@ -104,7 +108,7 @@ class _Run:
     def __init__(self, space: Space, problems: Problems, gamma: float, start: Array | None) -> None:
         self.space, self.problems, self.gamma = space, problems, gamma
         self.rounds, self.newton = 0, False
-        self.resting = np.zeros(len(problems), np.bool_)
+        self.ended = np.zeros(len(problems), np.bool_)
         self.engine = space.rows.engine
         k, N = len(problems), len(space.rows.X)
         self.R = np.empty((k, N), space.margin_dtype)
@@ -128,15 +132,16 @@ class _Run:
         least = 1e-9 if self.F.dtype == np.float32 else 1e-15
         while True:
             open_ = self.norm > tol * self.norm0
-            self.resting = idle >= 3
-            moving = open_ & ~self.resting
+            moving = open_ & (idle < 3)
             if not moving.any() or self.rounds >= max_iter:
                 return not open_.any()
-            if not self.newton and self.rounds >= _PATIENCE and self.newton_pays(moving):
+            if not self.newton and self.newton_pays(moving):
                 self.newton = True
                 self._renew()
             P = self._newton_step(moving) if self.newton else self._direction(history)
             slope = _dot(self.g, P[0])
+            if self.newton:  # what is left to gain, as far as the samples inside the margin stay the same
+                self.ended = moving & (np.abs(slope) <= 1e-12 * self.objective) | ~moving & self.ended
             wrong = ~(slope < 0)
             if wrong.any():
                 P[:, wrong] = -self.h[:, wrong]
@@ -158,10 +163,11 @@ class _Run:
             y, z = self.g - g, self.h - h
             curvature = _dot(P[0], y)  # the Hessian is at most about 2M, so this is at least half of y·M⁻¹y, but for rounding
             inverse = np.where(curvature > 1e-3 * _dot(y, z[0]), _inverse(curvature), 0.0)
-            short = np.float32  # a direction needs no more digits
-            history.append((P.astype(short), y.astype(short), z.astype(short), inverse))
+            if not self.newton:
+                short = self.space.history_dtype
+                history.append((P.astype(short), y.astype(short), z.astype(short), inverse))
             self.rounds += 1
-            idle = np.where(worse, 3, np.where(before - self.objective > least * before, 0, idle + 1))
+            idle = np.where(worse, 3, np.where(before - self.objective > least * before, 0, idle + moving))
             if progress is not None:
                 progress(self.rounds, f"gradient {float((self.norm / self.norm0).max()):.1e} of the first")
 
@@ -172,7 +178,14 @@ class _Run:
         value, balanced = self.problems.dual(self.R)
         value -= self.space.norm(balanced) ** 2 / (4 * self.gamma)
         gap = (self.objective - value) / np.maximum(self.objective, np.finfo(np.float64).tiny)
-        return gradient, np.maximum(gap, 0)
+        return gradient, gap
+
+    def objective_of(self, W: Array, b: Array) -> Array:
+        """(k,) as it is written, from W and b alone."""
+        F = self.space.rows.times(W)
+        F += b[:, None].astype(F.dtype)
+        loss = self.problems.step(F, F, np.zeros(len(W)), np.empty_like(F), self.engine)
+        return np.asarray(loss + self.gamma * _dot(W, W))
 
     def _renew(self) -> None:
         """Compute the margins from W, so that what rounding has added up is gone."""
@@ -197,28 +210,31 @@ class _Run:
             q, r = q.copy(), r.copy()
         for P, y, z, inverse in reversed(history):
             a = inverse * _dot(P[0], q)
-            q -= a[:, None].astype(np.float32) * y
-            r -= a[:, None].astype(np.float32) * z
+            q -= a[:, None].astype(y.dtype) * y
+            r -= a[:, None].astype(y.dtype) * z
             factors.append(a)
         if history:
             P, y, z, _ = history[-1]
             curvature = _dot(y, z[0])
-            r *= np.where(curvature > 0, _dot(P[0], y) * _inverse(curvature), 1.0)[:, None].astype(np.float32)
+            r *= np.where(curvature > 0, _dot(P[0], y) * _inverse(curvature), 1.0)[:, None].astype(r.dtype)
         for (P, y, _, inverse), a in zip(history, reversed(factors), strict=True):
-            r += (a - inverse * _dot(y, r[0]))[:, None].astype(np.float32) * P
+            r += (a - inverse * _dot(y, r[0]))[:, None].astype(P.dtype) * P
         return -r
 
     def newton_pays(self, moving: Array) -> bool:
-        """Whether a step of Newton's costs next to nothing, or no more than all rounds so far."""
+        """Whether a step of Newton's costs next to nothing, or, after some rounds, no more than all of them."""
         cost = sum(map(self.space.newton_flops, np.count_nonzero(self.R[moving], axis=1)))
-        return bool(cost <= max(_NOTHING, self.rounds * self.space.round_flops() * len(moving)))
+        spent = self.rounds * self.space.round_flops() * len(moving) if self.rounds >= _PATIENCE else 0.0
+        return bool(cost <= max(_NOTHING, spent))
 
     def _newton_step(self, moving: Array) -> Array:
         """Newton's step for the problems that move and have the memory for it; the others stay."""
-        B, S = self.V[-1].astype(np.float64), self.problems.totals()
+        B, S = self.V[-1].astype(np.float64), self.problems.totals
         for c in np.flatnonzero(moving).tolist():
             inside = np.flatnonzero(self.R[c])
-            if len(inside) and np.isfinite(self.space.newton_flops(len(inside))):
+            if len(inside) == 0:  # only |w|² is left, and it wants 0
+                B[c, :-1] = 0
+            elif np.isfinite(self.space.newton_flops(len(inside))):
                 B[c] = self.space.newton(inside, *self.problems.inside(c, inside), self.gamma * S[c])
         return self.space.complete(B - self.V[-1])
 
@@ -239,7 +255,7 @@ class _Run:
                 break
             low, high = np.where(first < 0, t, low), np.where(first < 0, high, t)
             guess = t - first * _inverse(second)
-            middle = np.where(np.isfinite(high), (low + high) / 2, np.minimum(2 * t, _LONGEST))
+            middle = np.where(np.isfinite(high), (low + high) / 2, np.where(t < _LONGEST, 2 * t, t))
             guess = np.where((guess > low) & (guess < high), guess, middle)
             t = np.where(np.abs(first) <= _FLAT * np.abs(slope), t, guess)
         return t

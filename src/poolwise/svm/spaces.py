@@ -45,6 +45,7 @@ class Features:
 
     parts = 1
     dtype: type = np.float64
+    history_dtype: type = np.float64
 
     def __init__(self, rows: CentredRows) -> None:
         self.rows, self.size, self.margin_dtype = rows, rows.X.shape[1], rows.X.dtype
@@ -84,7 +85,7 @@ class Features:
         return V[0, :, :-1]
 
     def refresh(self, V: Array) -> tuple[Array, Array]:
-        """The vector and its margins, computed anew from W."""
+        """The vector and its margins, without what rounding has added up."""
         return V, self.margins(V)
 
     def norm(self, R: Array) -> Array:
@@ -129,7 +130,8 @@ class Samples:
         self.rows, self.size = rows, len(rows.X)
         self.dtype: type = np.float64 if self.size <= _SMALL else rows.X.dtype.type
         self.margin_dtype = np.dtype(self.dtype)
-        self._S, self._tau = rows.weight.sum(), max(float((rows.std**2).sum()), np.finfo(np.float64).tiny)
+        self.history_dtype: type = np.float64 if self.size <= 4096 else np.float32  # a direction needs no more digits
+        self._S, self._tau = rows.weight.sum(), float((rows.std**2).sum()) or 1.0
         self._D = np.sqrt(rows.weight)
         self._inverse_D = np.divide(1, self._D, out=np.zeros_like(self._D), where=self._D > 0)
         self._factor = Factor(_kernel(rows, self._tau, self.dtype))

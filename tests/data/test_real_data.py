@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from poolwise import LinearSVM, PooledFeatures
+from poolwise.datasets import fetch_cifar10
 from poolwise.nystrom import approximation_error, pca_error
 
 pytestmark = pytest.mark.data
@@ -11,15 +12,10 @@ pytestmark = pytest.mark.data
 
 @pytest.fixture(scope="module")
 def cifar10(data_home):
-    folder = data_home / "cifar-10-batches-bin"
-    if not folder.is_dir():
-        pytest.skip(f"{folder} is not there")
-
-    def read(*names):
-        rows = np.concatenate([np.fromfile(folder / name, np.uint8).reshape(-1, 3073) for name in names])
-        return np.ascontiguousarray(rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)), rows[:, 0]
-
-    return *read(*(f"data_batch_{i}.bin" for i in range(1, 6))), *read("test_batch.bin")
+    if not (data_home / "cifar-10-batches-bin").is_dir():
+        pytest.skip(f"{data_home / 'cifar-10-batches-bin'} is not there")
+    train, test = (fetch_cifar10(data_home=data_home, subset=part, return_X_y=True) for part in ("train", "test"))
+    return *train, *test
 
 
 def accuracy(model, cifar10, F_train=None):

@@ -1,0 +1,69 @@
+"""Where data sets are looked for, and the way from there to a folder that holds one."""
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+from sklearn.datasets import get_data_home
+
+from poolwise.datasets.download import Archive, DownloadError, download
+from poolwise.datasets.unpacking import unpack
+
+VARIABLE = "POOLWISE_DATA"
+
+
+def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
+    """The folder that data sets are in: `data_home`, else what POOLWISE_DATA names, else `poolwise` in scikit-learn's.
+
+    >>> data_folder("/data").as_posix()
+    '/data'
+    """
+    given = data_home if data_home is not None else os.environ.get(VARIABLE) or None
+    return Path(given).expanduser() if given is not None else Path(get_data_home()) / "poolwise"
+
+
+def fetched(archive: Archive, home: Path, download_if_missing: bool, verbose: bool) -> Path:
+    """The folder of a data set below `home`; it is downloaded and unpacked there if it is missing.
+
+    An archive that lies in `home` under its official name, brought there by hand, is unpacked instead, and stays. One that was
+    downloaded is removed after it was unpacked.
+    """
+    folder, packed = home / archive.folder, home / archive.name
+    if folder.is_dir():
+        return folder
+    brought = packed.is_file()
+    if not brought and not download_if_missing:
+        raise FileNotFoundError(
+            f"{folder} is not there and download_if_missing=False; data_home or {VARIABLE} name the folder that holds "
+            f"{archive.folder}, and {archive.url} is where it comes from"
+        )
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DownloadError(
+            f"{home} cannot be made to hold {archive.folder} ({error.strerror}); give another data_home"
+        ) from error
+    download(archive, packed, verbose)
+    unpack(archive, packed, home, verbose)
+    if not brought:
+        packed.unlink(missing_ok=True)
+    return folder
+
+
+def warn_if_partial(path: Path, what: str, found: int, official: int) -> None:
+    """Say so where a file or folder holds fewer images, or more, than the official one."""
+    if found != official:
+        warnings.warn(f"{path} holds {found:,} {what} images, the official data set {official:,}", UserWarning, stacklevel=3)
+
+
+def parts_of(subset: Any, *more: str) -> tuple[str, ...]:
+    """The parts that a subset is made of.
+
+    >>> parts_of("all")
+    ('train', 'test')
+    """
+    parts = {"train": ("train",), "test": ("test",), "all": ("train", "test")} | {name: (name,) for name in more}
+    if not isinstance(subset, str) or subset not in parts:
+        raise ValueError(f"subset must be one of {', '.join(map(repr, parts))}; got {subset!r}")
+    return parts[subset]

@@ -1,0 +1,81 @@
+"""Unpack a tar archive into a folder that appears whole or not at all.
+
+Only regular files and folders whose names stay below the destination are written: absolute names, `..`, links, devices and
+pipes are refused, and so is an archive that unfolds into more than its `max_bytes`. Content is copied by us: owners and modes
+in the archive have no say.
+"""
+
+import errno
+import os
+import secrets
+import shutil
+import tarfile
+import zlib
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from poolwise.datasets.download import Archive, DownloadError
+from poolwise.progress import Stages, Update
+
+_HEADER = 512  # bytes of a member without content: so many empty files are too much as well
+
+
+def unpack(archive: Archive, packed: Path, home: Path, verbose: bool = False) -> None:
+    """Unpack `archive.folder` of the file `packed` to `home / archive.folder`; other folders in it are left out."""
+    temporary = home / f".poolwise-{secrets.token_hex(8)}.tmp"
+    try:
+        temporary.mkdir()
+        with Stages(verbose).stage(f"unpack {packed.name}", packed.stat().st_size) as update:
+            _extract(packed, temporary, archive.max_bytes, update)
+        if not (temporary / archive.folder).is_dir():
+            raise DownloadError(f"{packed} holds no folder {archive.folder}; remove it to download it again")
+        _put(temporary / archive.folder, home / archive.folder)
+    except (tarfile.TarError, EOFError, zlib.error) as error:
+        raise DownloadError(f"{packed} cannot be unpacked ({error}); remove it to download it again") from error
+    except DownloadError:
+        raise
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        reason = f"the disk of {home} is full" if full else str(error)
+        raise DownloadError(f"{packed} cannot be unpacked: {reason}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _extract(packed: Path, into: Path, max_bytes: int, update: Update) -> None:
+    total = 0
+    with packed.open("rb") as file, tarfile.open(fileobj=file, mode="r|gz") as members:
+        for member in members:
+            _check_member(packed, member, into)
+            total += _HEADER + member.size
+            if total > max_bytes:
+                raise DownloadError(f"{packed} unfolds into more than {max_bytes:,} bytes: not what it should be")
+            target = into / member.name
+            if member.isdir():
+                target.mkdir(parents=True, exist_ok=True)
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            content = members.extractfile(member)
+            assert content is not None  # noqa: S101 - it is a regular file
+            with content, target.open("xb") as out:
+                shutil.copyfileobj(content, out, 1 << 20)
+            update(file.tell())
+
+
+def _check_member(packed: Path, member: tarfile.TarInfo, into: Path) -> None:
+    """Refuse what is no plain file or folder below the destination; tarfile's own filter has a look as well."""
+    names = (PurePosixPath(member.name), PureWindowsPath(member.name))
+    outside = any(name.is_absolute() or name.drive or name.root or ".." in name.parts for name in names)
+    if outside or not (member.isreg() or member.isdir()):
+        what = "leads out of its folder" if outside else "is a link, device or pipe"
+        raise DownloadError(f"{packed}: {member.name!r} {what}; nothing of it was unpacked")
+    if hasattr(tarfile, "data_filter"):  # Python 3.11.4
+        tarfile.data_filter(member, str(into))
+
+
+def _put(source: Path, target: Path) -> None:
+    """Rename a folder; where another process was faster, its folder stays."""
+    try:
+        os.rename(source, target)
+    except OSError:
+        if not target.is_dir():
+            raise

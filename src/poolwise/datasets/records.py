@@ -35,7 +35,7 @@ def check_labels(path: Path, labels: Array, n_classes: int, first: int = 0) -> A
     >>> check_labels(Path("y.bin"), np.array([1, 3], np.uint8), 3, first=1)
     array([0, 2])
     """
-    bad = np.flatnonzero((labels < first) | (labels >= first + n_classes))
+    bad = np.flatnonzero((labels < first) | (labels >= first + n_classes) | (labels % 1 != 0))
     if bad.size:
         raise ImageError(
             path, f"record {bad[0]} has the label {labels[bad[0]]}, expected {first}..{first + n_classes - 1}; fetch it again"

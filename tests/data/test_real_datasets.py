@@ -7,7 +7,6 @@ import pytest
 from PIL import Image
 
 from poolwise.datasets import fetch_cifar10, fetch_cub200, fetch_stl10
-from poolwise.datasets.cub200 import read_lists
 
 pytestmark = pytest.mark.data
 

@@ -37,6 +37,7 @@ class Server:
         self.status = None
         self.location = None
         self.silent = None  # an Event: nothing is sent before it is set
+        self.stall = None  # an Event: nothing more is sent before it is set
         self.requested = []  # the Range header of each request
 
     @property
@@ -74,6 +75,8 @@ class Server:
             handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
         handler.wfile.write(body[: self.stop_after])
+        if self.stall is not None:
+            self.stall.wait(10)
 
 
 @pytest.fixture
@@ -92,8 +95,9 @@ def server():
         thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield behaviour
-        if behaviour.silent is not None:
-            behaviour.silent.set()
+        for event in (behaviour.silent, behaviour.stall):
+            if event is not None:
+                event.set()
         http.shutdown()
         thread.join()
 

@@ -130,6 +130,14 @@ def test_a_silent_server_is_given_up(server, path):
         download(server.archive(), path, timeout=0.2)
 
 
+def test_a_server_that_falls_silent_is_given_up_and_what_came_is_kept(server, content, path, part):
+    server.stop_after, server.stall = 400_000, threading.Event()
+    with pytest.raises(DownloadError, match=r"nothing came for 0.5 seconds; .*set.tar.gz.part keeps"):
+        download(server.archive(), path, timeout=0.5)
+    assert content.startswith(part.read_bytes())
+    assert part.stat().st_size > 0
+
+
 def test_no_server_at_all(server, path):
     archive = replace(server.archive(), url="http://127.0.0.1:1/set.tar.gz")
     with pytest.raises(DownloadError, match="no connection"):
@@ -159,6 +167,7 @@ def test_an_endless_file_of_no_told_length_is_refused(server, content, path):
     server.length = False
     with pytest.raises(DownloadError, match="expected fewer than 300,000"):
         download(server.archive(max_bytes=300_000), path)
+    assert os.listdir(path.parent) == []
 
 
 def test_too_little_room_is_told_before_the_download(server, content, path, monkeypatch):

@@ -1,5 +1,6 @@
 """Archives: what is unpacked, and what is refused."""
 
+import errno
 import os
 import tarfile
 
@@ -112,6 +113,18 @@ def test_an_interrupt_leaves_nothing(packed, home, pack, monkeypatch):
 
     monkeypatch.setattr("poolwise.datasets.unpacking.shutil.copyfileobj", interrupt)
     with pytest.raises(KeyboardInterrupt):
+        unpack(ARCHIVE, packed, home)
+    assert os.listdir(home) == []
+
+
+def test_a_full_disk_is_told_and_nothing_stays(packed, home, pack, monkeypatch):
+    packed.write_bytes(pack({"set/a.bin": b"abc"}))
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("poolwise.datasets.unpacking.shutil.copyfileobj", full)
+    with pytest.raises(DownloadError, match=f"the disk of {home} is full"):
         unpack(ARCHIVE, packed, home)
     assert os.listdir(home) == []
 

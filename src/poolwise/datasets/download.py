@@ -103,8 +103,12 @@ def _fetch(archive: Archive, part: Path, timeout: float, stages: Stages) -> None
         length = response.headers.get("Content-Length", "")
         total = have + int(length) if length.isdecimal() else None
         _check_room(archive, part, have, total)
-        with part.open("ab" if have else "wb") as file, stages.stage(f"download {archive.name}", total) as update:
-            _copy(response, file.write, archive, (have, total), update)
+        try:
+            with part.open("ab" if have else "wb") as file, stages.stage(f"download {archive.name}", total) as update:
+                _copy(response, file.write, archive, (have, total), update)
+        except DownloadError:  # more than the file can have: nothing to go on from
+            part.unlink()
+            raise
 
 
 def _check_room(archive: Archive, part: Path, have: int, total: int | None) -> None:

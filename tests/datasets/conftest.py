@@ -35,7 +35,7 @@ class Server:
         self.wrong_start = False  # answers a Range from somewhere else
         self.length = True  # tells Content-Length
         self.status = None
-        self.location = None
+        self.location = None  # where /set.tar.gz redirects to
         self.silent = None  # an Event: nothing is sent before it is set
         self.stall = None  # an Event: nothing more is sent before it is set
         self.requested = []  # the Range header of each request
@@ -53,7 +53,7 @@ class Server:
         self.requested.append(wanted)
         if self.silent is not None:
             self.silent.wait(10)
-        if self.location or self.status:
+        if self.status or (self.location and handler.path == "/set.tar.gz"):
             handler.send_response(302 if self.location else self.status)
             handler.send_header("Location", self.location or "")
             handler.send_header("Content-Length", "0")

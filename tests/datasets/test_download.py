@@ -158,6 +158,14 @@ def test_a_redirection_to_elsewhere_is_refused(server, path, url):
     assert os.listdir(path.parent) == []
 
 
+def test_a_redirection_is_followed_and_resumed(server, content, path, part):
+    part.write_bytes(content[:1000])
+    server.location = server.url.replace("set.tar.gz", "elsewhere")
+    download(server.archive(), path)
+    assert server.requested == ["bytes=1000-", "bytes=1000-"]
+    assert path.read_bytes() == content
+
+
 def test_more_bytes_than_there_can_be_are_refused(server, content, path):
     with pytest.raises(DownloadError, match="expected fewer than 1,000"):
         download(server.archive(max_bytes=1000), path)

@@ -32,6 +32,12 @@ def test_the_wanted_folder_appears_and_nothing_else(packed, home, pack):
     assert (home / "set/a.bin").read_bytes() == b"abc"
 
 
+def test_names_may_begin_with_a_dot(packed, home, pack):
+    packed.write_bytes(pack({"./set/a.bin": b"abc"}, [member(".", tarfile.DIRTYPE)]))
+    unpack(ARCHIVE, packed, home)
+    assert (home / "set/a.bin").read_bytes() == b"abc"
+
+
 def member(name, kind, link=""):
     info = tarfile.TarInfo(name)
     info.type, info.linkname = kind, link

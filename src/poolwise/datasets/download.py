@@ -145,16 +145,16 @@ def _copy(
 
 
 def _note(have: int, total: int | None, rate: float) -> str:
-    """How much of it is here, how fast, and the time left.
+    """How fast it comes, and the time left.
 
     >>> _note(20_000_000, 170_000_000, 2e6)
-    '20 of 170 MB, 2.0 MB/s, 1:15 left'
+    '2.0 MB/s, 1:15 left'
     """
     speed = f"{rate / 1e6:.1f} MB/s"
     if total is None:
-        return f"{have / 1e6:.0f} MB, {speed}"
+        return speed
     minutes, seconds = divmod(round((total - have) / rate), 60)
-    return f"{have / 1e6:.0f} of {total / 1e6:.0f} MB, {speed}, {minutes}:{seconds:02} left"
+    return f"{speed}, {minutes}:{seconds:02} left"
 
 
 def _open(url: str, start: int, timeout: float) -> HTTPResponse:

@@ -104,8 +104,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         if not found.converged:
             gradient, gap = found.gradient.max(), np.abs(found.gap).max()
             warnings.warn(
-                f"the SVM stopped after {found.rounds} rounds, with a gradient of {gradient:.1e} of the first one and an objective "
-                f"that may be {gap:.1e} of itself above its minimum; tol={self.tol:g} asks for less. Raise max_iter or tol, or "
+                f"the SVM stopped after {found.rounds} rounds: its gradient is {gradient:.1e} of the first one, its objective "
+                f"may be {gap:.1e} of itself above its minimum; tol={self.tol:g} asks for less. Raise max_iter or tol, or "
                 f"scale the features: columns of a like size converge best.",
                 ConvergenceWarning,
                 stacklevel=3,

@@ -4,6 +4,7 @@ Exit codes: 0 fine, 1 our bug, 2 usage, 3 bad data, 130 interrupted. Results go 
 """
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,8 +12,17 @@ from importlib import import_module
 import click
 
 from poolwise import __version__
+from poolwise.cli.output import clean_warnings, say
+from poolwise.cli.wording import as_options
 
-_COMMANDS = {"demo": "Learn features on the embedded photos and show what came out."}
+_COMMANDS = {
+    "demo": "Learn features on the embedded photos and show what came out.",
+    "fit": "Learn features from images, and a classifier if they have labels.",
+    "transform": "Compute the features of images with a model.",
+    "predict": "Tell the label of each image, and its margin for every class.",
+    "evaluate": "Compare a model's labels with those of images.",
+    "inspect": "Tell what a model is: parameters, sizes, cost, where it came from.",
+}
 
 
 class _Lazy(click.Group):
@@ -37,14 +47,19 @@ class _Lazy(click.Group):
 def command() -> None:
     """Compact image features, learned without labels on an ordinary CPU.
 
+    \b
     Start with:  poolwise demo
+    Your images: poolwise fit photos/train -o photos.safetensors
+                 poolwise evaluate photos.safetensors photos/test
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and give its exit code; a user's mistake never shows a traceback."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        result = command.main(args=arguments, prog_name="poolwise", standalone_mode=False)
+        with clean_warnings():
+            result = command.main(given, prog_name="poolwise", standalone_mode=False, obj=shlex.join(["poolwise", *given]))
         if sys.stdout is not None:  # closed by the caller, as in `poolwise demo >&-`
             sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -54,16 +69,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return 2
     except (KeyboardInterrupt, click.Abort):
-        _complain("interrupted")
+        say("interrupted")
         return 130
     except (BrokenPipeError, SystemExit):  # the reader has left, as in `poolwise demo | head -1`; click turns it into an exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (ValueError, OSError) as error:
-        _complain(str(error))
+    except MemoryError:
+        say("there is not enough memory; give fewer --patches, --candidates or --jobs, or a smaller --resize")
         return 3
-
-
-def _complain(message: str) -> None:
-    if sys.stderr is not None:  # print would fall back to stdout
-        print(f"poolwise: {message}", file=sys.stderr)
+    except (ValueError, OSError) as error:
+        say(as_options(str(error)))
+        return 3

@@ -3,7 +3,6 @@
 import json
 import math
 import statistics
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import click
 
 from poolwise.atomic import replacing
+from poolwise.cli.output import check_output
 
 CANDIDATES_PER_CODE = 8
 _REPEATS = 5
@@ -62,13 +62,7 @@ def command(
         return
     if jobs == 0:
         raise click.BadParameter("0 threads cannot work; give a number, or -1 for every core", param_hint="--jobs")
-    if not output.name.lower().endswith(".png"):
-        raise click.BadParameter(f"{output} does not end in .png", param_hint="--output")
-    try:
-        output.exists()  # an error if the name is too long
-        tempfile.TemporaryFile(dir=output.parent).close()
-    except OSError as error:
-        raise click.BadParameter(f"{output} cannot be written: {error.strerror}", param_hint="--output") from error
+    check_output(output, (".png",))
     result = run(codes, range(seed, seed + runs), jobs, output, verbose=not quiet)
     if as_json:
         click.echo(json.dumps(result))

@@ -1,0 +1,147 @@
+"""What users write on the command line, and the options that several commands share. Nothing heavy is imported here."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+    Choice = click.Choice[str]
+else:  # generic since click 8.2 alone
+    ParamType, Choice = click.ParamType, click.Choice
+
+SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+class Pair(ParamType):
+    """`6` or `6x8`, height first: 6 or (6, 8)."""
+
+    name = "N|HxW"
+
+    def __init__(self, single: bool = True) -> None:
+        self.single = single
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        found = re.fullmatch(r"([0-9]{1,9})(?:[x×]([0-9]{1,9}))?", value.strip())
+        if not found or (found[2] is None and not self.single) or 0 in (int(found[1]), int(found[2] or 1)):
+            wanted = (
+                "a whole number such as 6, or height x width such as 6x8" if self.single else "height x width such as 32x48"
+            )
+            self.fail(f"{value!r} is no size; expected {wanted}", param, ctx)
+        return int(found[1]) if found[2] is None else (int(found[1]), int(found[2]))
+
+
+class Grids(ParamType):
+    """`2`, `2x3`, or a pyramid `1,2,4`: a list of numbers and (rows, columns)."""
+
+    name = "GRID"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return [Pair().convert(part, param, ctx) for part in value.split(",")] if isinstance(value, str) else value
+
+
+class OrNone(ParamType):
+    """What another type takes, or the word `none` for None."""
+
+    def __init__(self, inner: ParamType) -> None:
+        self.inner = inner
+        self.name = f"{inner.name}|none"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return None if value == "none" else self.inner.convert(value, param, ctx)
+
+
+class ChoiceOrNone(Choice):
+    """One of some words, or `none` for None."""
+
+    def __init__(self, *choices: str) -> None:
+        super().__init__([*choices, "none"])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        word = super().convert(value, param, ctx)
+        return None if word == "none" else word
+
+
+class Columns(ParamType):
+    """`path,label`, or `path` alone for no labels: (path, label or None)."""
+
+    name = "PATH[,LABEL]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        path, _, label = value.partition(",")
+        if not path:
+            self.fail(f"{value!r} names no column of paths; expected such as file,species", param, ctx)
+        return path, label or None
+
+
+def _check_jobs(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
+    if value == 0:
+        raise click.BadParameter("0 threads cannot work; give a number, or -1 for every core", ctx, param)
+    return value
+
+
+jobs = click.option(
+    "--jobs",
+    "n_jobs",
+    default=None,
+    type=click.IntRange(-1024, 1024),
+    callback=_check_jobs,
+    help="Threads; results do not depend on it.  [default: as many as BLAS may use]",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+quiet = click.option("--quiet", is_flag=True, help="No progress on stderr.")
+model_file = click.argument("model", type=click.Path(path_type=Path))
+
+
+def output(help: str, *, required: bool = True) -> Callable[[Command], Command]:
+    """-o, a file."""
+    return click.option("-o", "--output", required=required, type=click.Path(dir_okay=False, path_type=Path), help=help)
+
+
+def images(command: Command, default: str = "  [default: as in fit]") -> Command:
+    """IMAGES, and how they are read; `source.Reading` takes them all."""
+    of_model = f"Files only.{default}"
+    for add in reversed(
+        [
+            click.argument("images", type=click.Path(path_type=Path)),
+            click.option("--member", default=None, help="Which array of a .npz file, such as x_test."),
+            click.option("--columns", default=None, type=Columns(), help="Columns of a .csv file.  [default: path,label]"),
+            click.option("--resize", default=None, type=Pair(single=False), metavar="HxW", help=f"Resize images. {of_model}"),
+            click.option(
+                "--crop/--no-crop", default=None, help=f"Cut the centre out, so that resizing keeps proportions. {of_model}"
+            ),
+            click.option("--grey/--colour", default=None, help=f"One channel, or three. {of_model}"),
+            click.option(
+                "--on-error",
+                default="raise",
+                show_default=True,
+                type=click.Choice(["raise", "skip"]),
+                help="What to do about files that cannot be used: stop, or leave out the few (at most one in a hundred).",
+            ),
+            click.option(
+                "--skipped",
+                default=None,
+                type=click.Path(dir_okay=False, path_type=Path),
+                help="Where the files left out are listed, as CSV.  [default: beside the output, as NAME.skipped.csv]",
+            ),
+            click.option(
+                "--max-pixels", default=64_000_000, show_default=True, type=click.IntRange(1), help="Refuse larger files."
+            ),
+        ]
+    ):
+        command = add(command)
+    return command
+
+
+def images_to_fit(command: Command) -> Command:
+    """The same where there is no model yet that could tell how."""
+    return images(command, "")

@@ -1,0 +1,73 @@
+"""What commands write: results on stdout, the rest on stderr, files that are whole or not there."""
+
+import json
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from poolwise.atomic import replacing
+
+
+def check_output(path: Path, endings: tuple[str, ...], option: str = "--output", inputs: tuple[Path, ...] = ()) -> None:
+    """A usage error if a file cannot be written there, before any work is done.
+
+    endings : that its name may have; () for any    inputs : files that are read, and must not be replaced
+    """
+    if endings and not path.name.lower().endswith(endings):
+        raise click.BadParameter(f"{path} does not end in {' or '.join(endings)}", param_hint=option)
+    try:
+        if path.exists() and not path.is_file():  # an error if the name is too long
+            kind = "a folder" if path.is_dir() else "no regular file"
+            raise click.BadParameter(f"{path} is {kind}; give the name of a file", param_hint=option)
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise click.BadParameter(f"{path} cannot be written: {error.strerror}", param_hint=option) from error
+    for source in inputs:
+        with suppress(OSError):
+            if path.exists() and path.samefile(source):
+                raise click.BadParameter(f"{path} is also what is read; give another name", param_hint=option)
+
+
+def print_json(result: Mapping[str, Any]) -> None:
+    """Exactly one object, on one line."""
+    click.echo(json.dumps(result, allow_nan=False))
+
+
+@contextmanager
+def text_file(path: Path | None) -> Iterator[TextIO]:
+    """Where text goes: a file that appears at the end, whole, or stdout. File names that are no text keep their bytes."""
+    if path is not None:
+        with replacing(path) as temporary, temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            yield file
+    elif sys.stdout is None:  # closed by the caller
+        with tempfile.TemporaryFile("w", encoding="utf-8", errors="surrogateescape") as nowhere:
+            yield nowhere
+    else:
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="surrogateescape")
+        yield sys.stdout
+        sys.stdout.flush()
+
+
+def say(message: str) -> None:
+    """A line for people, on stderr; print would fall back to stdout where that is closed."""
+    if sys.stderr is not None:
+        print(f"poolwise: {message}".encode(errors="backslashreplace").decode(), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def clean_warnings() -> Iterator[None]:
+    """Warnings as one line each, without a file name and a line of code."""
+
+    def show(message: Warning | str, *where: Any, **more: Any) -> None:
+        say(f"warning: {' '.join(str(message).split())}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield

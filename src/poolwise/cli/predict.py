@@ -1,0 +1,82 @@
+"""`poolwise predict`: images to labels."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from poolwise.cli import options
+from poolwise.cli.model import describe_model, each_margin, load_model
+from poolwise.cli.output import check_output, text_file
+from poolwise.cli.source import Reading, check_fits
+from poolwise.progress import Stages
+
+if TYPE_CHECKING:
+    from poolwise.arrays import Array
+
+_FORMATS = ("csv", "jsonl")
+
+
+@click.command("predict", context_settings=options.SETTINGS)
+@options.model_file
+@options.images
+@options.output("Where the labels go: NAME.csv or NAME.jsonl.  [default: stdout]", required=False)
+@click.option("--format", "form", default=None, type=click.Choice(_FORMATS), help="[default: by the output's name, or csv]")
+@options.jobs
+@options.quiet
+def command(model: Path, output: Path | None, form: str | None, n_jobs: int | None, quiet: bool, **given_options: Any) -> None:
+    """Tell the label of each of IMAGES, and its margin for every class; the largest wins.
+
+    CSV has the columns path, label and margin_CLASS; JSON lines have path, label and margins. Paths are those within IMAGES, or
+    row numbers of an array. Memory does not grow with the number of images.
+
+    \b
+    Examples:
+      poolwise predict photos.safetensors photos/new
+      poolwise predict photos.safetensors photos/new -o labels.csv
+      poolwise predict photos.safetensors photos/new --format jsonl --quiet | head -3
+    """
+    reading = Reading.take(given_options)
+    if output is not None:
+        check_output(output, () if form else tuple(f".{name}" for name in _FORMATS), inputs=(model, reading.images))
+        ending = output.suffix.lower().removeprefix(".")
+        if form and ending in _FORMATS and ending != form:
+            raise click.BadParameter(f"{form} contradicts the name {output}", param_hint="--format")
+        form = form or ending
+    reading.check()
+    description = describe_model(model, classifier=True)
+    reading = reading.as_fitted(description)
+    stages = Stages(not quiet)
+    images = reading.open(stages, labels=False, output=output, n_jobs=n_jobs)
+    check_fits(reading, images, description)
+    features, classifier = load_model(model, n_jobs)
+    with text_file(output) as file:
+        write = _writer(file, form or "csv", classifier.classes_.tolist())
+
+        def take(rows: slice, margins: "Array") -> None:
+            for name, best, row in zip(images.names[rows], margins.argmax(axis=1), margins.tolist(), strict=True):
+                write(name, int(best), row)
+
+        each_margin(features, classifier, images, stages, take)
+    if output is not None:
+        click.echo(f"{output}: labels of {len(images):,} images")
+
+
+def _writer(file: TextIO, form: str, classes: list[Any]) -> Callable[[Any, int, list[float]], None]:
+    """A function that writes path, label and margins of one image."""
+    if form == "csv":
+        writer = csv.writer(file)
+        writer.writerow(["path", "label", *(f"margin_{name}" for name in classes)])
+
+        def write(name: Any, best: int, margins: list[float]) -> None:
+            writer.writerow([name, classes[best], *map("{:.6g}".format, margins)])
+    else:
+
+        def write(name: Any, best: int, margins: list[float]) -> None:
+            told = {str(label): float(f"{margin:.6g}") for label, margin in zip(classes, margins, strict=True)}
+            file.write(json.dumps({"path": name, "label": classes[best], "margins": told}) + "\n")
+
+    return write

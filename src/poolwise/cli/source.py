@@ -1,0 +1,132 @@
+"""IMAGES of a command: opened as its options say and, where these are silent, as the model was fitted."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from poolwise.cli.output import check_output, say
+from poolwise.progress import Stages
+
+if TYPE_CHECKING:
+    from poolwise.images import Images
+
+_ARRAYS = (".npy", ".npz")
+_SHOWN = 10
+_KEPT = 512 << 20
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The options of `options.images`, by their names; None where the user was silent."""
+
+    images: Path
+    member: str | None = None
+    columns: tuple[str, str | None] | None = None
+    resize: tuple[int, int] | None = None
+    crop: bool | None = None
+    grey: bool | None = None
+    on_error: str = "raise"
+    skipped: Path | None = None
+    max_pixels: int = 64_000_000
+
+    @classmethod
+    def take(cls, options: dict[str, Any]) -> "Reading":
+        """Take these options out of all of a command's."""
+        return cls(**{name: options.pop(name) for name in cls.__dataclass_fields__})
+
+    @property
+    def is_array(self) -> bool:
+        return self.images.suffix.lower() in _ARRAYS and not self.images.is_dir()
+
+    def check(self) -> None:
+        """Options that contradict each other or the kind of source: a usage error, before any work."""
+        kind = "folder" if self.images.is_dir() else self.images.suffix.lower()
+        if self.member is not None and kind != ".npz":
+            raise click.UsageError(f"--member {self.member} chooses an array of a .npz file; {self.images} is none")
+        if self.columns is not None and kind != ".csv":
+            raise click.UsageError(f"--columns are those of a .csv file; {self.images} is none")
+        if self.is_array and (self.resize is not None or self.crop or self.grey):
+            raise click.UsageError(f"--resize, --crop and --grey are for image files; {self.images} is an array")
+        if self.resize is not None and self.resize[0] * self.resize[1] > self.max_pixels:
+            raise click.UsageError(f"--resize {self.resize[0]}x{self.resize[1]} is more than --max-pixels {self.max_pixels}")
+        if self.skipped is not None:
+            if self.on_error != "skip":
+                raise click.UsageError("--skipped lists the files that --on-error skip leaves out; give that too")
+            check_output(self.skipped, (".csv",), "--skipped", (self.images,))
+
+    def as_fitted(self, description: dict[str, Any]) -> "Reading":
+        """With what a model remembers in place of options that were not given."""
+        H, W, c = description["parts"]["features"]["fitted"]["image_shape"]
+        told = description["provenance"]["told"]
+        if self.is_array:
+            return self
+        resized = isinstance(told.get("resize"), str)
+        return Reading(
+            **{
+                **self.__dict__,
+                "resize": self.resize if self.resize is not None else (H, W) if resized else None,
+                "crop": self.crop if self.crop is not None else told.get("crop") is True,
+                "grey": self.grey if self.grey is not None else c == 1,
+            }
+        )
+
+    def open(
+        self, stages: Stages, *, labels: bool, output: Path | None, n_jobs: int | None = None, again: bool = False
+    ) -> "Images":
+        """The images; files left out are listed in `skipped`, or beside the output, or on stderr.
+
+        again : whether they will be read more than once, so that it pays to keep them in memory
+        """
+        from poolwise.images import open_images, write_manifest
+
+        with stages.stage("open images") as update:
+            source = open_images(
+                self.images,
+                member=self.member,
+                columns=self.columns,
+                labels="auto" if labels else None,
+                resize=self.resize,
+                crop=bool(self.crop),
+                grey=bool(self.grey),
+                on_error="skip" if self.on_error == "skip" else "raise",
+                max_pixels=self.max_pixels,
+                memory=_KEPT if again or self.on_error == "skip" else 0,
+                n_jobs=n_jobs,
+                progress=lambda seen: update(seen, "files"),
+            )
+        if source.skipped:
+            manifest = self.skipped or (output.with_suffix(".skipped.csv") if output is not None else None)
+            if manifest is not None:
+                write_manifest(source.skipped, manifest)
+                say(f"warning: {len(source.skipped)} of the files cannot be used and were left out; they are in {manifest}")
+            else:
+                say(f"warning: {len(source.skipped)} of the files cannot be used and were left out; --skipped FILE lists all")
+                for name, reason in source.skipped[:_SHOWN]:
+                    say(f"left out: {os.fspath(name)}: {reason}")
+        return source
+
+
+def check_fits(reading: Reading, images: "Images", description: dict[str, Any]) -> None:
+    """An error with the remedy where images have another shape than those of the model."""
+    from poolwise.images import ImageError
+
+    fitted, (H, W, c) = tuple(description["parts"]["features"]["fitted"]["image_shape"]), images.shape[1:]
+    if fitted == (H, W, c):
+        return
+    remedy = "change the array itself"
+    if not reading.is_array:
+        remedy = f"give --resize {fitted[0]}x{fitted[1]}, and --crop to keep proportions"
+        if (H, W) == fitted[:2]:
+            remedy = "leave out --grey" if c == 1 else "give --grey" if fitted[2] == 1 else "give images as an array"
+    raise ImageError(
+        reading.images,
+        f"its images have {H}×{W} pixels and {_channels(c)}, but the model was fitted on {fitted[0]}×{fitted[1]} "
+        f"with {_channels(fitted[2])}; {remedy}",
+    )
+
+
+def _channels(c: int) -> str:
+    return f"{c} channel{'s' * (c != 1)}"

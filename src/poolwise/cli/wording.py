@@ -1,0 +1,70 @@
+"""The library's errors speak of its parameters; on the command line these are options."""
+
+import re
+
+OPTIONS = {
+    "n_codes": "--codes",
+    "n_candidates": "--candidates",
+    "n_super_patches": "--super-patches",
+    "n_patches": "--patches",
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+    **{
+        name: f"--{name.replace('_', '-')}"
+        for name in (
+            "selection",
+            "transform",
+            "patch_size",
+            "stride",
+            "dictionary",
+            "init",
+            "max_iter",
+            "tol",
+            "contrast",
+            "contrast_offset",
+            "whitening",
+            "whitening_offset",
+            "encoder",
+            "alpha",
+            "two_sided",
+            "pool",
+            "grid",
+            "scale",
+            "scale_offset",
+            "gamma",
+            "member",
+            "columns",
+            "max_pixels",
+            "resize",
+            "crop",
+        )
+    },
+}
+_WHOLE_PHRASES = {
+    "resize=(height, width) (--resize), and crop=True": "--resize HEIGHTxWIDTH, and --crop",
+    "labels=None": "--classifier none",
+    "columns=(..., ...)": "--columns PATH,LABEL",
+    "member=": "--member",
+    "two_sided=True": "--two-sided",
+}
+_NAMES = re.compile(rf"(?<![\w./-])({'|'.join(sorted(OPTIONS, key=len, reverse=True))})(=|\b)")
+
+
+def as_options(message: str) -> str:
+    """Names of parameters as options; a word of plain English, such as scale, only where a value follows it.
+
+    >>> as_options("n_codes=5 codes cannot be selected from n_candidates=3")
+    '--codes 5 codes cannot be selected from --candidates 3'
+    >>> as_options("scale='cell' has a scale; give contrast=None")
+    "--scale 'cell' has a scale; give --contrast none"
+    """
+    for phrase, said in _WHOLE_PHRASES.items():
+        message = message.replace(phrase, said)
+
+    def said_as_option(found: re.Match[str]) -> str:
+        name, follows = found[1], found[2]
+        if not follows and "_" not in name:
+            return found[0]
+        return f"{OPTIONS[name]}{' ' if follows else ''}"
+
+    return re.sub(r"(--[a-z-]+) None\b", r"\1 none", _NAMES.sub(said_as_option, message))

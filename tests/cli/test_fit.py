@@ -1,0 +1,221 @@
+"""`poolwise fit`: its options, what it saves, and what it refuses before it works."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from poolwise import PooledFeatures, load
+from poolwise.cli import fit as fit_command
+from poolwise.cli.parameters import NAMES, given
+from poolwise.cli.wording import OPTIONS
+from poolwise.encoding import ENCODERS
+from poolwise.estimators.parameters import TRANSFORMS
+from poolwise.estimators.presets import PRESETS
+from poolwise.images import open_images
+from poolwise.kmeans import METHODS
+from poolwise.modelfile import describe
+from poolwise.pooling import POOLS
+from poolwise.selection import WAYS
+
+QUICK = ("--codes", "8", "--patches", "3000", "--max-iter", "5", "--jobs", "1", "--quiet")
+
+
+def written(*arguments):
+    """Parameters of PooledFeatures that a command line sets."""
+    ctx = fit_command.command.make_context("fit", ["images", "-o", "m.safetensors", *arguments])
+    return given(ctx, dict(ctx.params))
+
+
+def test_every_parameter_has_an_option():
+    options = {option.name for option in fit_command.command.params}
+    wanted = set(PooledFeatures().get_params()) - {"image_shape", "verbose"}
+    assert wanted - options == set()
+    assert set(NAMES) == wanted - {"random_state", "n_jobs"}
+    assert "quiet" in options
+
+
+def test_every_parameter_is_called_by_its_option_in_errors():
+    spelled = {name: option.opts[0] for option in fit_command.command.params for name in [option.name] if name in OPTIONS}
+    assert {name: OPTIONS[name] for name in spelled} == spelled
+    assert set(NAMES) <= set(spelled)
+
+
+def test_what_is_not_written_does_not_override():
+    assert written() == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--patch-size", "6"], {"patch_size": 6}),
+        (["--patch-size", "6x8"], {"patch_size": (6, 8)}),
+        (["--grid", "3"], {"grid": 3}),
+        (["--grid", "2x3"], {"grid": (2, 3)}),
+        (["--grid", "1,2,4"], {"grid": [1, 2, 4]}),
+        (["--grid", "1", "--grid", "2x3"], {"grid": [1, (2, 3)]}),
+        (["--contrast", "none"], {"contrast": None}),
+        (["--whitening", "none"], {"whitening": None}),
+        (["--scale", "none"], {"scale": None}),
+        (["--transform", "none"], {"transform": None}),
+        (["--candidates", "none"], {"n_candidates": None}),
+        (["--candidates", "64"], {"n_candidates": 64}),
+        (["--super-patches", "500"], {"n_super_patches": 500}),
+        (["--two-sided"], {"two_sided": True}),
+        (["--one-sided"], {"two_sided": False}),
+        (["--alpha", "0.5"], {"alpha": 0.5}),
+    ],
+)
+def test_what_is_written(arguments, expected):
+    assert written(*arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("selection", WAYS),
+        ("transform", TRANSFORMS),
+        ("dictionary", METHODS),
+        ("encoder", ENCODERS),
+        ("pool", POOLS),
+        ("init", ("patches", "noise")),
+        ("contrast", ("std", "variance", None)),
+        ("whitening", ("std", "variance", None)),
+        ("scale", ("shared", "cell", None)),
+        ("preset", PRESETS),
+    ],
+)
+def test_choices_are_those_of_the_library(name, values):
+    option = next(option for option in fit_command.command.params if option.name == name)
+    assert list(option.type.choices) == ["none" if value is None else value for value in values]
+
+
+def test_the_model_is_that_of_the_library(made, three_classes):
+    images, labels = three_classes["train"]
+    source = open_images(made.train)
+    expected = PooledFeatures(8, 24, n_patches=3000, max_iter=5, random_state=0).fit(source)
+    pipeline = load(made.chosen)
+    assert np.array_equal(pipeline[0].transform(images), expected.transform(images))
+    assert pipeline.score(images, labels) > 0.8
+
+
+def test_presets_and_changes_reach_the_estimator(made, poolwise, tmp_path):
+    done = poolwise(
+        *("fit", made.train, "-o", tmp_path / "m.safetensors", "--preset", "coates2011", *QUICK, "--pool", "max"),
+        *("--grid", "1,2", "--seed", "7", "--classifier", "none"),
+    )
+    assert done.code == 0, done.err
+    model = load(tmp_path / "m.safetensors")
+    changed = {"n_codes": 8, "n_patches": 3000, "max_iter": 5, "pool": "max", "grid": [1, 2], "random_state": 7}
+    assert model.get_params() == {**PooledFeatures.preset("coates2011", **changed).get_params()}
+
+
+def test_json_is_one_object_and_quiet_is_quiet(made, poolwise, tmp_path):
+    done = poolwise("fit", made.train, "-o", tmp_path / "m.safetensors", *QUICK, "--json")
+    assert (done.code, done.err) == (0, "")
+    told = json.loads(done.out)
+    assert done.out.count("\n") == 1
+    assert {"images": 60, "codes": 8, "candidates": None, "features": 32, "classes": 3, "gamma": 0.005}.items() <= told.items()
+    assert told["bytes"] == os.path.getsize(tmp_path / "m.safetensors")
+
+
+def test_progress_goes_to_stderr_and_the_result_to_stdout(made, poolwise, tmp_path):
+    done = poolwise("fit", made.train, "-o", tmp_path / "m.safetensors", *QUICK[:-1])
+    assert "PooledFeatures dictionary" in done.err
+    assert "3 classes" in done.out
+    assert "dictionary" not in done.out
+
+
+def test_provenance_and_what_is_not_remembered(made):
+    told = describe(made.resized)["provenance"]["told"]
+    assert {"images": 60, "seed": 0, "resize": "24x20", "crop": True, "grey": True, "skipped": 0}.items() <= told.items()
+    assert told["source"] == made.train
+    assert told["command"].startswith("poolwise fit ")
+    parameters = describe(made.resized)["parts"]["features"]["parameters"]
+    assert (parameters["n_jobs"], parameters["verbose"]) == (None, 0)
+
+
+@pytest.mark.parametrize(("classifier", "name"), [("svm", "LinearSVM"), ("cv", "LinearSVMCV")])
+def test_classifiers(made, poolwise, tmp_path, classifier, name):
+    assert poolwise("fit", made.train, "-o", tmp_path / "m.safetensors", *QUICK, "--classifier", classifier).code == 0
+    assert describe(tmp_path / "m.safetensors")["parts"]["classifier"]["estimator"] == name
+
+
+def test_gamma_and_slim_reach_the_file(made, poolwise, tmp_path):
+    more = ("--gamma", "0.1", "--slim", "--candidates", "16")
+    assert poolwise("fit", made.train, "-o", tmp_path / "m.safetensors", *QUICK, *more).code == 0
+    description = describe(tmp_path / "m.safetensors")
+    assert description["parts"]["features"]["slim"]
+    assert description["parts"]["classifier"]["fitted"]["gamma"] == 0.1
+
+
+def test_images_without_labels_give_features_alone(made, poolwise, tmp_path):
+    assert poolwise("fit", f"{made.train}/cat", "-o", tmp_path / "m.safetensors", *QUICK).code == 0
+    assert describe(tmp_path / "m.safetensors")["kind"] == "features"
+
+
+def test_arrays_and_tables(made, poolwise, tmp_path, three_classes):
+    images, labels = three_classes["train"]
+    np.savez(tmp_path / "d.npz", x_train=images, y_train=labels, x_test=images[:3], y_test=labels[:3])
+    table = "\n".join(["file,kind", *(f"{made.train}/{name},{name.split('/')[0]}" for name in open_images(made.train).names)])
+    (tmp_path / "t.csv").write_text(table)
+    sources = [("d.npz", "--member", "x_train"), ("t.csv", "--columns", "file,kind")]
+    for source, *how in sources:
+        assert poolwise("fit", tmp_path / source, *how, "-o", tmp_path / "m.safetensors", *QUICK).code == 0
+        assert np.array_equal(load(tmp_path / "m.safetensors")[0].codes_, load(made.model)[0].codes_)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--codes", "0"], "0 is not in the range"),
+        (["--codes", "9", "--candidates", "5"], "--codes 9 codes cannot be selected from --candidates 5"),
+        (["--patches", "3"], "--patches 3 patches cannot give --codes"),
+        (["--two-sided", "--encoder", "vq"], "--two-sided is for --encoder 'threshold'"),
+        (["--tol", "nan"], "tol must be a finite number"),
+        (["--patch-size", "six"], "'six' is no size"),
+        (["--patch-size", "0"], "'0' is no size"),
+        (["--grid", "2,2"], "each different"),
+        (["--grid", ""], "is no size"),
+        (["--resize", "32"], "height x width"),
+        (["--jobs", "0"], "0 threads"),
+        (["--seed", "-1"], "not in the range"),
+        (["--pool", "mean"], "'mean' is not one of"),
+        (["--gamma", "0"], "gamma must be"),
+        (["--gamma", "1", "--classifier", "cv"], "--gamma 1 is for --classifier svm"),
+        (["--member", "x"], "chooses an array of a .npz file"),
+        (["--columns", "a,b"], "are those of a .csv file"),
+        (["--skipped", "s.csv"], "--on-error skip"),
+        (["--resize", "9000x9000"], "is more than --max-pixels"),
+        (["-o", "m.pt"], "does not end in .safetensors"),
+        (["-o", "no/such/folder.safetensors"], "cannot be written: No such file or directory"),
+        (["-o", "a" * 300 + ".safetensors"], "cannot be written: File name too long"),
+        (["-o", "/proc/m.safetensors"], "cannot be written"),
+        (["-o", "."], "is a directory"),
+    ],
+)
+def test_usage_is_checked_before_work(made, poolwise, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("poolwise.images.open_images", None)  # whoever gets there fails
+    done = poolwise("fit", made.train, "-o", "m.safetensors", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_output_is_not_the_input(made, poolwise, tmp_path):
+    (tmp_path / "x.npz").write_bytes(b"")
+    os.link(tmp_path / "x.npz", tmp_path / "m.safetensors")
+    done = poolwise("fit", tmp_path / "x.npz", "-o", tmp_path / "m.safetensors")
+    assert done.code == 2
+    assert "is also what is read" in done.err
+
+
+def test_a_warning_is_one_clean_line(made, poolwise, tmp_path, three_classes):
+    np.save(tmp_path / "x.npy", three_classes["train"][0] / np.float32(255))  # 0..1
+    done = poolwise("fit", tmp_path / "x.npy", "-o", tmp_path / "m.safetensors", *QUICK)
+    assert done.code == 0
+    assert done.err.startswith("poolwise: warning: ")
+    assert done.err.count("\n") == 1
+    assert ".py" not in done.err

@@ -8,7 +8,7 @@ from PIL import Image
 
 from poolwise.cli import main
 
-QUICK = ("--codes", "8", "--patches", "3000", "--max-iter", "5", "--jobs", "1", "--quiet")
+from settings_cli import QUICK
 
 
 def write_pngs(folder, images, labels):

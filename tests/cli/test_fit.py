@@ -19,7 +19,7 @@ from poolwise.modelfile import describe
 from poolwise.pooling import POOLS
 from poolwise.selection import WAYS
 
-QUICK = ("--codes", "8", "--patches", "3000", "--max-iter", "5", "--jobs", "1", "--quiet")
+from settings_cli import QUICK
 
 
 def written(*arguments):

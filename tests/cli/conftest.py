@@ -4,19 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from poolwise.cli import main
 
-from settings_cli import QUICK
-
-
-def write_pngs(folder, images, labels):
-    """folder/LABEL/00000.png, ..."""
-    for number, (image, label) in enumerate(zip(images, labels, strict=True)):
-        (folder / str(label)).mkdir(parents=True, exist_ok=True)
-        Image.fromarray(image).save(folder / str(label) / f"{number:05}.png")
-    return folder
+from small import NAMES, QUICK, write_pngs
 
 
 @pytest.fixture(scope="session")
@@ -30,9 +21,6 @@ def three_classes():
         rows = np.concatenate([np.flatnonzero(photos.target_names[photos.target] == name)[:count] for name in NAMES])
         parts[subset] = photos.images[rows], photos.target_names[photos.target[rows]]
     return parts
-
-
-NAMES = ("cat", "grass", "page")
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from poolwise import load
 from poolwise.cli.evaluate import _show
 from poolwise.images import open_images
 
-from settings_cli import QUICK
+from small import QUICK
 
 
 def test_json(made, poolwise):

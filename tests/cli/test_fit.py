@@ -19,7 +19,7 @@ from poolwise.modelfile import describe
 from poolwise.pooling import POOLS
 from poolwise.selection import WAYS
 
-from settings_cli import QUICK
+from small import QUICK
 
 
 def written(*arguments):

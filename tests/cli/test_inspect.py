@@ -6,7 +6,7 @@ import os
 import pytest
 from PIL import Image
 
-from settings_cli import QUICK
+from small import QUICK
 
 
 def test_in_words(made, poolwise):

@@ -9,7 +9,7 @@ import pytest
 from poolwise import load
 from poolwise.images import open_images
 
-from settings_cli import QUICK
+from small import QUICK
 
 
 def test_csv_on_stdout(made, poolwise):

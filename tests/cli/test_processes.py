@@ -1,0 +1,195 @@
+"""What only a process of its own can show: interrupts, kills, streams that are closed, how much help loads."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from poolwise import load
+from poolwise.cli import main
+
+from small import QUICK
+
+POOLWISE = [sys.executable, "-m", "poolwise"]
+KILLS = int(os.environ.get("POOLWISE_KILLS", "4"))
+COMMANDS = ("fit", "transform", "predict", "evaluate", "inspect")
+
+
+def shell(line, cwd):
+    line = line.replace("poolwise", f'"{sys.executable}" -m poolwise', 1)
+    return subprocess.run(["/bin/sh", "-c", line], cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_examples_and_loads_nothing_heavy(name):
+    code = (
+        f"import sys; from poolwise.cli import main; main([{name!r}, '--help'])\n"
+        "print([m for m in ('numba', 'sklearn', 'numpy', 'PIL', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"  poolwise {name} " in done.stdout.split("Examples:")[1]
+    assert done.stdout.rstrip().endswith("[]")
+
+
+@pytest.fixture
+def many(tmp_path):
+    """Images that take a while: 300,000 black ones, in a file that takes no room."""
+    np.lib.format.open_memmap(tmp_path / "many.npy", "w+", np.uint8, (300_000, 32, 32, 3)).flush()
+    return str(tmp_path / "many.npy")
+
+
+def start(arguments, cwd):
+    return subprocess.Popen(
+        [*POOLWISE, *arguments],
+        cwd=cwd,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )
+
+
+@pytest.mark.parametrize(
+    ("what", "moment"),
+    [
+        ("fit", "open images ..."),
+        ("fit", "patches ..."),
+        ("fit", "whitening:"),
+        ("fit", "dictionary:"),
+        ("transform f.npy", "open images:"),
+        ("transform f.npy", "transform:"),
+        ("transform f.csv", "transform:"),
+        ("predict p.csv", "transform:"),
+        ("predict -", "transform:"),
+        ("evaluate", "transform:"),
+    ],
+)
+def test_ctrl_c_gives_130_and_leaves_nothing(made, many, tmp_path, what, moment):
+    name, _, output = what.partition(" ")
+    arguments = {
+        "fit": ["fit", many, "-o", "m.safetensors", "--codes", "200", "--max-iter", "100"],
+        "transform": ["transform", made.model, many, "-o", output],
+        "predict": ["predict", made.model, many, *(["-o", output] if output != "-" else ["--format", "csv"])],
+        "evaluate": ["evaluate", made.model, str(tmp_path / "many.npz")],
+    }[name]
+    if name == "evaluate":
+        np.savez(tmp_path / "many.npz", x=np.zeros((100_000, 32, 32, 3), np.uint8), y=np.full(100_000, "cat"))
+    folder = tmp_path / "out"
+    folder.mkdir()
+    with (tmp_path / "stdout").open("w") as sink:  # a pipe that nobody reads would fill
+        process = subprocess.Popen(
+            [*POOLWISE, *arguments],
+            cwd=folder,
+            stdout=sink,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        for line in process.stderr:
+            if moment in line:
+                break
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "poolwise: interrupted" in err
+    assert "Traceback" not in err
+    assert os.listdir(folder) == []
+
+
+def killed_at_random(arguments, cwd, check):
+    """Run a command to its end, to know how long it takes; then kill it KILLS times on the way, and check after each."""
+    begin = time.perf_counter()
+    assert start(arguments, cwd).wait(120) == 0
+    seconds = time.perf_counter() - begin
+    for _ in range(KILLS):
+        process = start(arguments, cwd)
+        moment = random.uniform(0.3, 1.1) * seconds  # noqa: S311; before that it only imports
+        try:
+            process.wait(moment)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        process.communicate()
+        assert process.returncode in (0, -signal.SIGKILL)
+        check(f"killed after {moment:.3f} of {seconds:.3f} s")
+
+
+def test_fit_that_is_killed_leaves_the_old_model_or_the_new(made, tmp_path):
+    target, arguments = tmp_path / "m.safetensors", ["fit", made.train, "-o", "m.safetensors", *QUICK, "--candidates", "500"]
+    assert main([*arguments[:3], str(target), *arguments[4:], "--seed", "1"]) == 0
+    old, codes = target.read_bytes(), []
+
+    def check(moment):
+        codes.append(load(target)[0].codes_.tobytes())
+        target.write_bytes(old)
+
+    killed_at_random(arguments, tmp_path, check)
+    assert main([*arguments[:3], str(target), *arguments[4:]]) == 0
+    new = load(target)[0].codes_.tobytes()
+    target.write_bytes(old)
+    assert set(codes) <= {new, load(target)[0].codes_.tobytes()}
+    assert len(codes) == KILLS
+
+
+def test_transform_that_is_killed_leaves_the_old_file_or_the_new(made, tmp_path, three_classes):
+    np.save(tmp_path / "x.npy", np.tile(three_classes["test"][0], (300, 1, 1, 1)))
+    arguments = ["transform", made.model, "x.npy", "-o", "f.npy", "--quiet"]
+    target = tmp_path / "f.npy"
+    assert start(arguments, tmp_path).wait(120) == 0
+    new = target.read_bytes()
+    np.save(target, np.arange(5))
+    old = target.read_bytes()
+
+    def check(moment):
+        assert target.read_bytes() in (old, new), moment
+        assert np.load(target).ndim in (1, 2)
+        target.write_bytes(old)
+
+    killed_at_random(arguments, tmp_path, check)
+
+
+@pytest.mark.parametrize(
+    "line", ["poolwise predict {model} many.npy --quiet | head -2", "poolwise evaluate {model} {test} --quiet | head -1"]
+)
+def test_a_reader_that_leaves_is_no_error(made, many, tmp_path, line):
+    done = shell(line.format(model=made.model, test=made.test), tmp_path)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert done.stdout.count("\n") in (1, 2)
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("name", ["fit", "transform", "predict", "evaluate", "inspect"])
+def test_closed_streams_are_no_error(made, tmp_path, name, closed):
+    line = {
+        "fit": f"poolwise fit {made.train} -o m.safetensors {' '.join(QUICK)}",
+        "transform": f"poolwise transform {made.model} {made.test} -o f.npy",
+        "predict": f"poolwise predict {made.model} {made.test}",
+        "evaluate": f"poolwise evaluate {made.model} {made.test}",
+        "inspect": f"poolwise inspect {made.model}",
+    }[name]
+    done = shell(f"{line} {closed}", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_device_is_an_error(made, tmp_path):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("needs /dev/full")
+    done = shell(f"poolwise predict {made.model} {made.test} --quiet > /dev/full", tmp_path)
+    assert done.returncode == 3
+    assert done.stderr == "poolwise: [Errno 28] No space left on device\n"
+
+
+def test_any_number_of_threads_gives_the_same(made, tmp_path):
+    def run(jobs):
+        done = shell(f"poolwise evaluate {made.model} {made.test} --json --quiet --jobs {jobs}", tmp_path)
+        return SimpleNamespace(**json.loads(done.stdout)).confusion
+
+    assert run(1) == run(2)

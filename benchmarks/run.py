@@ -10,6 +10,7 @@ from functools import partial
 
 import clustering
 import extraction
+import folder
 import memory
 import selection
 import svm
@@ -28,6 +29,7 @@ BENCHMARKS: dict[str, Callable[[], dict[str, object]]] = {
     "svm-wide-memory": partial(svm.memory, 5_994, 12_800),
     "memory-transform": partial(memory.run, "transform"),
     "memory-fit": partial(memory.run, "fit"),
+    "folder": folder.run,
 }
 
 

@@ -1,7 +1,7 @@
 """IMAGES of a command: opened as its options say and, where these are silent, as the model was fitted."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ class Reading:
     @classmethod
     def take(cls, options: dict[str, Any]) -> "Reading":
         """Take these options out of all of a command's."""
-        return cls(**{name: options.pop(name) for name in cls.__dataclass_fields__})
+        return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
 
     @property
     def is_array(self) -> bool:
@@ -64,13 +64,11 @@ class Reading:
         if self.is_array:
             return self
         resized = isinstance(told.get("resize"), str)
-        return Reading(
-            **{
-                **self.__dict__,
-                "resize": self.resize if self.resize is not None else (H, W) if resized else None,
-                "crop": self.crop if self.crop is not None else told.get("crop") is True,
-                "grey": self.grey if self.grey is not None else c == 1,
-            }
+        return replace(
+            self,
+            resize=self.resize if self.resize is not None else (H, W) if resized else None,
+            crop=self.crop if self.crop is not None else told.get("crop") is True,
+            grey=self.grey if self.grey is not None else c == 1,
         )
 
     def open(

@@ -65,7 +65,7 @@ def fit_seconds(where: Path, model: Path) -> tuple[float, float]:
     start = time.perf_counter()
     images = Reading(where).open(Stages(), labels=True, output=model, n_jobs=THREADS, again=True)
     features = PooledFeatures(CODES, CANDIDATES, random_state=0, n_jobs=THREADS)
-    fit(features, LinearSVM(n_jobs=THREADS), images, model)
+    fit(features, LinearSVM(n_jobs=THREADS), images, model, Stages())
     return time.perf_counter() - start, sum(features.timings_[stage] for stage in READ)
 
 
@@ -73,7 +73,7 @@ def evaluate_seconds(where: Path, model: Path) -> tuple[float, float]:
     """All of `poolwise evaluate`, and its accuracy."""
     start = time.perf_counter()
     images = Reading(where).open(Stages(), labels=True, output=None, n_jobs=THREADS)
-    result = evaluate(*load_model(model, THREADS), images, Stages())
+    result = evaluate(*load_model(model, THREADS, Stages()), images, Stages())
     return time.perf_counter() - start, result["accuracy"]
 
 

@@ -186,6 +186,11 @@ class TestLabels:
         shutil.copy(next((tmp_path / "mixed" / "cat").iterdir()), tmp_path / "mixed" / "a.png")
         assert "or give --classifier none" in refused("fit", tmp_path / "mixed", "-o", "m.safetensors")
 
+    def test_images_beside_folders_cannot_be_evaluated(self, made, refused, tmp_path):
+        shutil.copytree(made.test, tmp_path / "mixed")
+        shutil.copy(next((tmp_path / "mixed" / "cat").iterdir()), tmp_path / "mixed" / "a.png")
+        assert "or use `poolwise predict`, which needs no labels" in refused("evaluate", made.model, tmp_path / "mixed")
+
     def test_too_few_for_folds(self, refused, tmp_path, three_classes):
         images, labels = three_classes["train"]
         write_pngs(tmp_path / "few", images[::6], labels[::6])

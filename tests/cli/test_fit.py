@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from poolwise.encoding import ENCODERS
 from poolwise.estimators.parameters import TRANSFORMS
 from poolwise.estimators.presets import PRESETS
 from poolwise.images import open_images
+from poolwise.images.decoding import MAX_PIXELS
 from poolwise.kmeans import METHODS
 from poolwise.modelfile import describe
 from poolwise.pooling import POOLS
@@ -89,6 +91,20 @@ def test_what_is_written(arguments, expected):
 def test_choices_are_those_of_the_library(name, values):
     option = next(option for option in fit_command.command.params if option.name == name)
     assert list(option.type.choices) == ["none" if value is None else value for value in values]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_default_that_help_tells_is_the_librarys(name):
+    option = next(option for option in fit_command.command.params if option.name == name)
+    told = re.search(r"\[default: (.*)\]$", option.help)[1]
+    expected = PooledFeatures().get_params()[name]
+    assert written(*([f"--{told}"] if option.is_flag else [option.opts[0], told])) == {name: expected}
+    assert PRESETS["jia2012"].get(name, expected) == expected
+
+
+def test_the_largest_image_is_that_of_the_library():
+    option = next(option for option in fit_command.command.params if option.name == "max_pixels")
+    assert option.default == MAX_PIXELS
 
 
 def test_the_model_is_that_of_the_library(made, three_classes):
@@ -169,7 +185,7 @@ def test_arrays_and_tables(made, poolwise, tmp_path, three_classes):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--codes", "0"], "0 is not in the range"),
+        (["--codes", "0"], "--codes must be a whole number of at least 1; got 0"),
         (["--codes", "9", "--candidates", "5"], "--codes 9 codes cannot be selected from --candidates 5"),
         (["--patches", "3"], "--patches 3 patches cannot give --codes"),
         (["--two-sided", "--encoder", "vq"], "--two-sided is for --encoder 'threshold'"),

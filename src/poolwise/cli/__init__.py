@@ -78,5 +78,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say("there is not enough memory; give fewer --patches, --candidates or --jobs, or a smaller --resize")
         return 3
     except (ValueError, OSError) as error:
-        say(as_options(str(error)))
+        say(as_options(str(error), *given[:1]))
         return 3

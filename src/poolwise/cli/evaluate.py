@@ -43,7 +43,7 @@ def command(model: Path, n_jobs: int | None, as_json: bool, quiet: bool, **given
     stages = Stages(not quiet)
     images = reading.open(stages, labels=True, output=None, n_jobs=n_jobs)
     check_fits(reading, images, description)
-    features, classifier = load_model(model, n_jobs)
+    features, classifier = load_model(model, n_jobs, stages)
     result = evaluate(features, classifier, images, stages, reading.images)
     if as_json:
         print_json(result)

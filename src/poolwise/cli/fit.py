@@ -8,7 +8,7 @@ import click
 
 from poolwise.cli import options
 from poolwise.cli.output import check_output, print_json
-from poolwise.cli.parameters import given, parameters
+from poolwise.cli.parameters import first_parameters, given, other_parameters
 from poolwise.cli.source import Reading
 from poolwise.cli.wording import as_options
 from poolwise.progress import Stages
@@ -20,10 +20,13 @@ _FOLDS = 5
 
 
 @click.command("fit", context_settings=options.SETTINGS)
-@options.images_to_fit
 @options.output("Where the model goes: NAME.safetensors.")
+@first_parameters
 @click.option(
-    "--preset", default=None, type=click.Choice(["jia2012", "coates2011"]), help="Published settings.  [default: jia2012]"
+    "--preset",
+    default=None,
+    type=click.Choice(["jia2012", "coates2011"]),
+    help="Published settings, which other options change; the defaults told here are those of jia2012.",
 )
 @click.option(
     "--classifier",
@@ -31,7 +34,7 @@ _FOLDS = 5
     type=click.Choice(["none", "svm", "cv"]),
     help="A linear SVM on the features; cv looks for the best gamma.  [default: svm if there are labels, else none]",
 )
-@click.option("--gamma", default=None, type=float, help="The SVM's regularisation.  [default: 0.005]")
+@click.option("--gamma", default=None, type=float, metavar="F", help="The SVM's regularisation.  [default: 0.005]")
 @click.option("--slim", is_flag=True, help="Leave out of the file what only choosing again and `inspect --clusters` need.")
 @click.option(
     "--seed",
@@ -39,12 +42,14 @@ _FOLDS = 5
     default=0,
     show_default=True,
     type=click.IntRange(0, 2**32 - 1),
+    metavar="N",
     help="Same seed, same model.",
 )
 @options.jobs
 @options.as_json
 @options.quiet
-@parameters
+@options.images_to_fit
+@other_parameters
 @click.pass_context
 def command(ctx: click.Context, /, **given_options: Any) -> None:
     """Learn features from IMAGES, and a classifier if they have labels.
@@ -84,7 +89,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
         "crop": bool(reading.crop),
         "grey": bool(reading.grey),
     }
-    result = fit(features, svm, images, output, slim=given_options["slim"], provenance=provenance)
+    result = fit(features, svm, images, output, stages, slim=given_options["slim"], provenance=provenance)
     if as_json:
         print_json(result)
     else:
@@ -92,7 +97,14 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
 
 
 def fit(
-    features: Any, svm: Any, images: "Images", output: Path, *, slim: bool = False, provenance: dict[str, Any] | None = None
+    features: Any,
+    svm: Any,
+    images: "Images",
+    output: Path,
+    stages: Stages,
+    *,
+    slim: bool = False,
+    provenance: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Fit both (svm may be None), save them, and tell what came out. The file does not remember threads and progress."""
     from sklearn.pipeline import make_pipeline
@@ -111,7 +123,8 @@ def fit(
     told = {
         name: _printable(value) if isinstance(value, str) else value for name, value in (provenance or {}).items()
     }  # a file's name may be no text
-    save(features if svm is None else make_pipeline(features, svm), output, provenance=told, slim=slim)
+    with stages.stage("save"):
+        save(features if svm is None else make_pipeline(features, svm), output, provenance=told, slim=slim)
     return {
         "model": str(output),
         "bytes": output.stat().st_size,

@@ -9,6 +9,7 @@ from poolwise.atomic import replacing
 from poolwise.cli import options
 from poolwise.cli.model import describe_model, load_model
 from poolwise.cli.output import check_output, print_json
+from poolwise.progress import Stages
 
 _SELECTED_BY = {
     "affinity": "affinity propagation",
@@ -143,7 +144,7 @@ def _draw(model: Path, codes: Path | None, clusters: Path | None) -> None:
     from poolwise.affinity import similarity
     from poolwise.report import cluster_mosaic, code_mosaic
 
-    features, _ = load_model(model, None)
+    features, _ = load_model(model, None, Stages())
     shape = (*features.patch_size_, features.image_shape_in_[2])
     if codes is not None:
         with replacing(codes) as temporary:

@@ -31,11 +31,12 @@ def describe_model(path: Path, *, classifier: bool = False) -> dict[str, Any]:
     return description
 
 
-def load_model(path: Path, n_jobs: int | None) -> tuple[Any, Any]:
+def load_model(path: Path, n_jobs: int | None, stages: Stages) -> tuple[Any, Any]:
     """Features, and the classifier or None; with this number of threads."""
     from poolwise import load
 
-    model = load(path)
+    with stages.stage("load model"):
+        model = load(path)
     features, classifier = (model, None) if not hasattr(model, "steps") else (step for _, step in model.steps)
     for part in (features, classifier):
         if part is not None:

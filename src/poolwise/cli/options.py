@@ -26,6 +26,9 @@ class Pair(ParamType):
     def __init__(self, single: bool = True) -> None:
         self.single = single
 
+    def get_metavar(self, *context: Any, **more: Any) -> str:
+        return self.name
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
             return value
@@ -50,9 +53,13 @@ class Grids(ParamType):
 class OrNone(ParamType):
     """What another type takes, or the word `none` for None."""
 
+    name = "N|none"
+
     def __init__(self, inner: ParamType) -> None:
         self.inner = inner
-        self.name = f"{inner.name}|none"
+
+    def get_metavar(self, *context: Any, **more: Any) -> str:
+        return self.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return None if value == "none" else self.inner.convert(value, param, ctx)
@@ -94,6 +101,7 @@ jobs = click.option(
     "n_jobs",
     default=None,
     type=click.IntRange(-1024, 1024),
+    metavar="N",
     callback=_check_jobs,
     help="Threads; results do not depend on it.  [default: as many as BLAS may use]",
 )
@@ -134,7 +142,12 @@ def images(command: Command, default: str = "  [default: as in fit]") -> Command
                 help="Where the files left out are listed, as CSV.  [default: beside the output, as NAME.skipped.csv]",
             ),
             click.option(
-                "--max-pixels", default=64_000_000, show_default=True, type=click.IntRange(1), help="Refuse larger files."
+                "--max-pixels",
+                default=64_000_000,
+                show_default=True,
+                type=click.IntRange(1),
+                metavar="N",
+                help="Refuse larger files.",
             ),
         ]
     ):

@@ -52,7 +52,7 @@ def command(model: Path, output: Path | None, form: str | None, n_jobs: int | No
     stages = Stages(not quiet)
     images = reading.open(stages, labels=False, output=output, n_jobs=n_jobs)
     check_fits(reading, images, description)
-    features, classifier = load_model(model, n_jobs)
+    features, classifier = load_model(model, n_jobs, stages)
     with text_file(output) as file:
         write = _writer(file, form or "csv", classifier.classes_.tolist())
 

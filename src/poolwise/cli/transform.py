@@ -45,7 +45,7 @@ def command(model: Path, output: Path, n_jobs: int | None, as_json: bool, quiet:
     stages = Stages(not quiet)
     images = reading.open(stages, labels=False, output=output, n_jobs=n_jobs)
     check_fits(reading, images, description)
-    features, _ = load_model(model, n_jobs)
+    features, _ = load_model(model, n_jobs, stages)
     names = features.get_feature_names_out().tolist()
     write = _write_csv if output.name.lower().endswith(".csv") else _write_npy
     write(output, features, images, names, stages)

@@ -42,15 +42,21 @@ OPTIONS = {
 }
 _WHOLE_PHRASES = {
     "resize=(height, width) (--resize), and crop=True": "--resize HEIGHTxWIDTH, and --crop",
-    "labels=None": "--classifier none",
     "columns=(..., ...)": "--columns PATH,LABEL",
     "member=": "--member",
     "two_sided=True": "--two-sided",
 }
+_WITHOUT_LABELS = {
+    "fit": {"labels=None": "--classifier none"},
+    "evaluate": {
+        "give labels=None to take all without labels": "use `poolwise predict`, which needs no labels",
+        "labels=None to go without": "use `poolwise predict`, which needs none",
+    },
+}
 _NAMES = re.compile(rf"(?<![\w./-])({'|'.join(sorted(OPTIONS, key=len, reverse=True))})(=|\b)")
 
 
-def as_options(message: str) -> str:
+def as_options(message: str, command: str = "fit") -> str:
     """Names of parameters as options; a word of plain English, such as scale, only where a value follows it.
 
     >>> as_options("n_codes=5 codes cannot be selected from n_candidates=3")
@@ -58,7 +64,7 @@ def as_options(message: str) -> str:
     >>> as_options("scale='cell' has a scale; give contrast=None")
     "--scale 'cell' has a scale; give --contrast none"
     """
-    for phrase, said in _WHOLE_PHRASES.items():
+    for phrase, said in (_WHOLE_PHRASES | _WITHOUT_LABELS.get(command, {})).items():
         message = message.replace(phrase, said)
 
     def said_as_option(found: re.Match[str]) -> str:

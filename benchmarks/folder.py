@@ -93,10 +93,10 @@ def run() -> dict[str, object]:
         "ours": round(middle["folder fit"] + middle["folder evaluate"], 2),
         "peer": round(middle["array fit"] + middle["array evaluate"], 2),
         "ratio": _ratio(turns, ("fit", "evaluate"), ("train", "test")),
-        "unit": f"seconds of fit ({CODES} of {CANDIDATES} codes, {ROUNDS} rounds, {TRAIN} images) and evaluate ({TEST} images), "
-        "from PNG files in class folders; the peer is the same from an array. ratio = array / (folder - decode), where decode is "
-        "how long it takes by itself to decode every file once on as many threads: at least 0.9 means that files are 90 % as "
-        "fast as an array when decoding is counted apart",
+        "unit": f"seconds of fit ({CODES} of {CANDIDATES} codes, {ROUNDS} rounds, {TRAIN} images) and evaluate ({TEST} images) "
+        "from PNG files in class folders; the peer is the same from an array. ratio = array / (folder - decode), where decode "
+        "is how long it takes by itself to decode every file once on as many threads: at least 0.9 means that files are 90 % "
+        "as fast as an array when decoding is counted apart",
         "ratio_of_stages_that_read": _ratio(turns, ("stages", "evaluate"), ("train", "test")),
         "ratio_evaluate": _ratio(turns, ("evaluate",), ("test",)),
         "seconds": middle,

@@ -123,6 +123,10 @@ class FileImages(Images):
         return self
 
     def _block(self, rows: slice | Array) -> Array:
+        if self._kept is not None and self._is_kept[rows].all():
+            block = self._kept[rows]
+            block.flags.writeable = False  # of a slice it is what is kept, not a copy
+            return block
         numbers = range(len(self))[rows] if isinstance(rows, slice) else rows
         block = np.empty((len(numbers), *self.shape[1:]), self.dtype)
         for pixels, row in zip(block, numbers, strict=True):

@@ -17,11 +17,11 @@ from poolwise.svm.solver import MEMORY, Solution, solve
 from poolwise.svm.spaces import Space
 
 _NONE = np.empty(0)
-_SHARE, _LEAST = 0.2, 1 << 24  # of X, and in any case 16 MB, for what a group of problems needs
+_SHARE, _LEAST = 0.1, 1 << 24  # of X, and in any case 16 MB, for what a group of problems needs
 
 
 def group_size(space: Space) -> int:
-    """How many problems at a time need about 0.2 of X's memory, or 16 MB."""
+    """How many problems at a time need about 0.1 of X's memory, or 16 MB."""
     N = len(space.rows.X)
     item, short = np.dtype(space.dtype).itemsize, np.dtype(space.history_dtype).itemsize
     vectors = (2 * space.parts + 1) * (short * MEMORY + 2 * item) * (space.size + 1)

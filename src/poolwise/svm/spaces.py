@@ -102,7 +102,7 @@ class Features:
 
     def newton_flops(self, a: int) -> float:
         """Of Newton's step for a problem with a samples inside the margin; infinite where it would take too much memory."""
-        large = 16 * a * self.size > max(0.1 * self.rows.X.nbytes, 1 << 24)
+        large = 16 * a * self.size > max(0.05 * self.rows.X.nbytes, 1 << 24)
         return np.inf if large else newton.flops(a, self.size, kernel_known=False)
 
     def newton(self, inside: Array, y: Array, s: Array, gamma_S: float) -> Array:
@@ -175,7 +175,7 @@ class Samples:
         return 2.0 * self.size**2
 
     def newton_flops(self, a: int) -> float:
-        large = 16 * a * a > max(0.1 * self.rows.X.nbytes, 1 << 24)
+        large = 16 * a * a > max(0.05 * self.rows.X.nbytes, 1 << 24)
         return np.inf if large else newton.flops(a, self.rows.X.shape[1], kernel_known=True)
 
     def newton(self, inside: Array, y: Array, s: Array, gamma_S: float) -> Array:

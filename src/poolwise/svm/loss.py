@@ -73,7 +73,7 @@ class Problems:
         R /= self.totals[:, None].astype(R.dtype)
         return np.asarray(loss / self.totals)
 
-    def inside(self, c: int, some: Array) -> tuple[Array, Array]:
+    def inside(self, c: int, some: Array | slice) -> tuple[Array, Array]:
         """y = ±1 and the weights of some samples in problem c."""
         positive = self.label[some] == self.target[c]
         weight = self.weight[self.fold[c], some] * np.where(positive, self.up[c], self.down[c])
@@ -86,7 +86,7 @@ class Problems:
         """
         R, value, S = R.copy(), np.empty(len(self)), self.totals
         for c in range(len(self)):
-            y, weight = self.inside(c, np.arange(len(self.label)))
+            y, weight = self.inside(c, slice(None))
             positive = y > 0
             a = np.abs(R[c], dtype=np.float64)
             up, down = a[positive].sum(), a[~positive].sum()

@@ -84,6 +84,7 @@ def held_out_scores(
     done = 0
     for some in spans(len(problems), group_size(space)):
         group, start = problems[some], None
+        seen = [(masks[f][label == c] > 0).any() for f, c in zip(group.fold, group.target, strict=True)]
         for i in np.argsort(gammas)[::-1]:  # from the largest, where the problem is easiest
             found = solve(space, group, float(gammas[i]), tol=tol, max_iter=max_iter, start=start)
             start = found.vector
@@ -92,7 +93,7 @@ def held_out_scores(
                 margin = found.F[row, folds[f][1]]
                 if classes == 2:  # one problem: the first class is where the margin is not positive
                     guess[f][i] = margin > 0
-                elif (masks[f] * (label == c)).any():  # a class that this fold has not seen is no guess
+                elif seen[row]:  # a class that this fold has not learned is no guess
                     better = margin > best[f][i]
                     best[f][i], guess[f][i] = np.where(better, margin, best[f][i]), np.where(better, c, guess[f][i])
             done += len(group)

@@ -147,9 +147,9 @@ class _Run:
                 P[:, wrong] = -self.h[:, wrong]
                 slope = _dot(self.g, P[0])
             change = self.space.margins(P)
-            t = np.where(moving, self._search(P, change, slope), 0.0)
-            before, penalty, g, h = self.objective, self.penalty, self.g, self.h
             WP, PP = self._products(P)
+            t = np.where(moving, self._search(change, slope, WP, PP), 0.0)
+            before, penalty, g, h = self.objective, self.penalty, self.g, self.h
             P *= t[:, None].astype(P.dtype)
             self.V += P
             self.penalty = penalty + 2 * t * WP + t * t * PP
@@ -243,10 +243,9 @@ class _Run:
         WP, PP = (_dot(B[:, :-1], P[0, :, :-1]) for B in (self.V[-1], P[-1]))
         return WP, np.maximum(PP, 0)  # rounding, where P is next to nothing
 
-    def _search(self, P: Array, change: Array, slope: Array) -> Array:
+    def _search(self, change: Array, slope: Array, WP: Array, PP: Array) -> Array:
         """(k,) the step to the lowest point of the objective along P: Newton on a slope that only rises, held in a bracket."""
-        WP, PP = self._products(P)
-        t, low, high = np.ones(len(P[0])), np.zeros(len(P[0])), np.full(len(P[0]), np.inf)
+        t, low, high = np.ones(len(slope)), np.zeros(len(slope)), np.full(len(slope), np.inf)
         for _ in range(_LOOKS):
             first, second = self.problems.slopes(self.F, change, t, self.engine)
             first = first + 2 * self.gamma * (WP + t * PP)

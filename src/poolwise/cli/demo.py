@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from poolwise.atomic import replacing
+from poolwise.cli.model import draw_clusters
 from poolwise.cli.output import check_output
 
 CANDIDATES_PER_CODE = 8
@@ -96,7 +97,7 @@ def run(codes: int, seeds: Sequence[int], jobs: int | None, output: Path, *, ver
             methods.setdefault(name, []).append(_evaluate(model, train, test, stages))
         if seed == seeds[0]:
             with replacing(output) as temporary:
-                _picture(selected).save(temporary, format="PNG")
+                draw_clusters(selected).save(temporary, format="PNG")
     return {
         "chance": 1 / len(train.target_names),
         "codes": codes,
@@ -159,18 +160,6 @@ def _summary(results: list[dict[str, float]]) -> dict[str, Any]:
         "accuracy_std": statistics.stdev(accuracies) if len(results) > 1 else 0.0,
         "accuracies": accuracies,
     }
-
-
-def _picture(model: Any) -> Any:
-    """Each code kept above those that it stands for, the most alike first."""
-    import numpy as np
-
-    from poolwise.affinity import similarity
-    from poolwise.report import cluster_mosaic
-
-    closeness = similarity(model.covariance_)[np.arange(len(model.cluster_)), model.cluster_]
-    shape = (*model.patch_size_, model.image_shape_in_[2])
-    return cluster_mosaic(model.candidates_, model.cluster_, shape, closeness=closeness)
 
 
 def _show(result: dict[str, Any]) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolwise.cli import options
-from poolwise.cli.model import describe_model, each_margin, load_model
+from poolwise.cli.model import each_margin, open_both
 from poolwise.cli.output import print_json
-from poolwise.cli.source import Reading, check_fits
+from poolwise.cli.source import Reading
 from poolwise.progress import Stages
 
 if TYPE_CHECKING:
@@ -38,12 +38,8 @@ def command(model: Path, n_jobs: int | None, as_json: bool, quiet: bool, **given
     """
     reading = Reading.take(given_options)
     reading.check()
-    description = describe_model(model, classifier=True)
-    reading = reading.as_fitted(description)
     stages = Stages(not quiet)
-    images = reading.open(stages, labels=True, output=None, n_jobs=n_jobs)
-    check_fits(reading, images, description)
-    features, classifier = load_model(model, n_jobs, stages)
+    images, features, classifier = open_both(model, reading, stages, labels=True, output=None, n_jobs=n_jobs, classifier=True)
     result = evaluate(features, classifier, images, stages, reading.images)
     if as_json:
         print_json(result)

@@ -7,7 +7,7 @@ import click
 
 from poolwise.atomic import replacing
 from poolwise.cli import options
-from poolwise.cli.model import describe_model, load_model
+from poolwise.cli.model import describe_model, draw_clusters, load_model
 from poolwise.cli.output import check_output, print_json
 from poolwise.progress import Stages
 
@@ -138,31 +138,21 @@ def _check_has_clusters(path: Path, description: dict[str, Any]) -> None:
 
 
 def _draw(model: Path, codes: Path | None, clusters: Path | None) -> None:
-    """Both pictures; clusters stand in the order of likeness after pooling."""
-    import numpy as np
-
-    from poolwise.affinity import similarity
-    from poolwise.report import cluster_mosaic, code_mosaic
+    from poolwise.report import code_mosaic
 
     features, _ = load_model(model, None, Stages())
-    shape = (*features.patch_size_, features.image_shape_in_[2])
     if codes is not None:
+        shape = (*features.patch_size_, features.image_shape_in_[2])
         with replacing(codes) as temporary:
             code_mosaic(features.codes_, shape).save(temporary, format="PNG")
     if clusters is not None:
-        M = len(features.candidates_)
-        C = features.covariance_ if len(features.covariance_) == M else sum(_sides(features.covariance_, M))
-        closeness = similarity(C)[np.arange(M), features.cluster_]
         with replacing(clusters) as temporary:
-            cluster_mosaic(features.candidates_, features.cluster_, shape, closeness=closeness).save(temporary, format="PNG")
-
-
-def _sides(C: Any, M: int) -> tuple[Any, Any]:
-    """The covariances of the positive and of the negative outputs of two-sided codes."""
-    return C[:M, :M], C[M:, M:]
+            draw_clusters(features).save(temporary, format="PNG")
 
 
 def _show(result: dict[str, Any]) -> None:
+    from poolwise.images.errors import show
+
     fitted, classifier, cost = result["fitted"], result["classifier"], result["multiply_adds"]
     encoder = fitted["encoder"]
     if encoder == "threshold":
@@ -193,12 +183,6 @@ def _show(result: dict[str, Any]) -> None:
         click.echo(f"{name:<12}{text}")
     for name, value in result["provenance"].items():
         if value is not None and value is not False:
-            click.echo(f"{_plain(name):<12}{_plain(value)}")
+            click.echo(f"{show(name):<12}{show(str(value))}")  # a stranger's text must not steer the terminal
     for path in result.get("pictures", ()):
         click.echo(f"{'picture':<12}{path}")
-
-
-def _plain(value: Any) -> str:
-    """A stranger's text in one line that cannot steer the terminal."""
-    text = str(value)
-    return text if text.isprintable() else ascii(text)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from poolwise.cli.source import Reading, check_fits
 from poolwise.progress import Stages
 
 if TYPE_CHECKING:
@@ -42,6 +43,38 @@ def load_model(path: Path, n_jobs: int | None, stages: Stages) -> tuple[Any, Any
         if part is not None:
             part.set_params(n_jobs=n_jobs, verbose=0)
     return features, classifier
+
+
+def open_both(
+    model: Path,
+    reading: Reading,
+    stages: Stages,
+    *,
+    labels: bool,
+    output: Path | None,
+    n_jobs: int | None,
+    classifier: bool = False,
+) -> tuple["Images", Any, Any]:
+    """Images, features and classifier: images as the model was fitted, unless options say otherwise, and of its shape."""
+    description = describe_model(model, classifier=classifier)
+    reading = reading.as_fitted(description)
+    images = reading.open(stages, labels=labels, output=output, n_jobs=n_jobs)
+    check_fits(reading, images, description)
+    return images, *load_model(model, n_jobs, stages)
+
+
+def draw_clusters(features: Any) -> Any:
+    """Each code kept above those that it stands for, the most alike after pooling first; a picture."""
+    import numpy as np
+
+    from poolwise.affinity import similarity
+    from poolwise.estimators.learning import of_codes
+    from poolwise.report import cluster_mosaic
+
+    M = len(features.candidates_)
+    closeness = similarity(of_codes(features.covariance_, M))[np.arange(M), features.cluster_]
+    shape = (*features.patch_size_, features.image_shape_in_[2])
+    return cluster_mosaic(features.candidates_, features.cluster_, shape, closeness=closeness)
 
 
 def each_block(features: Any, images: "Images", stages: Stages, take: Callable[[slice, "Array"], None]) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from poolwise.cli import options
-from poolwise.cli.model import describe_model, each_margin, load_model
+from poolwise.cli.model import each_margin, open_both
 from poolwise.cli.output import check_output, text_file
-from poolwise.cli.source import Reading, check_fits
+from poolwise.cli.source import Reading
 from poolwise.progress import Stages
 
 if TYPE_CHECKING:
@@ -47,12 +47,10 @@ def command(model: Path, output: Path | None, form: str | None, n_jobs: int | No
             raise click.BadParameter(f"{form} contradicts the name {output}", param_hint="--format")
         form = form or ending
     reading.check()
-    description = describe_model(model, classifier=True)
-    reading = reading.as_fitted(description)
     stages = Stages(not quiet)
-    images = reading.open(stages, labels=False, output=output, n_jobs=n_jobs)
-    check_fits(reading, images, description)
-    features, classifier = load_model(model, n_jobs, stages)
+    images, features, classifier = open_both(
+        model, reading, stages, labels=False, output=output, n_jobs=n_jobs, classifier=True
+    )
     with text_file(output) as file:
         write = _writer(file, form or "csv", classifier.classes_.tolist())
 

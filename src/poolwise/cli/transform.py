@@ -9,9 +9,9 @@ import click
 
 from poolwise.atomic import replacing
 from poolwise.cli import options
-from poolwise.cli.model import describe_model, each_block, load_model
+from poolwise.cli.model import each_block, open_both
 from poolwise.cli.output import check_output, print_json, text_file
-from poolwise.cli.source import Reading, check_fits
+from poolwise.cli.source import Reading
 from poolwise.progress import Stages
 
 if TYPE_CHECKING:
@@ -40,12 +40,8 @@ def command(model: Path, output: Path, n_jobs: int | None, as_json: bool, quiet:
     reading = Reading.take(given_options)
     check_output(output, (".npy", ".csv"), inputs=(model, reading.images))
     reading.check()
-    description = describe_model(model)
-    reading = reading.as_fitted(description)
     stages = Stages(not quiet)
-    images = reading.open(stages, labels=False, output=output, n_jobs=n_jobs)
-    check_fits(reading, images, description)
-    features, _ = load_model(model, n_jobs, stages)
+    images, features, _ = open_both(model, reading, stages, labels=False, output=output, n_jobs=n_jobs)
     names = features.get_feature_names_out().tolist()
     write = _write_csv if output.name.lower().endswith(".csv") else _write_npy
     write(output, features, images, names, stages)

@@ -172,6 +172,11 @@ def warn_if_restless(found: Selection) -> None:
         )
 
 
+def of_codes(C: Array, M: int) -> Array:
+    """(M, M) covariance of codes, of that of outputs: a two-sided code's two outputs count as two samples of it."""
+    return C if len(C) == M else C[:M, :M] + C[M:, M:]
+
+
 @dataclass(frozen=True)
 class Choice:
     """Stages 9 to 12: the candidates kept, the one that stands for each, the outputs of those kept, T, and how it went."""
@@ -193,8 +198,7 @@ def choose(
         with stages.stage("projection"):
             return Choice(everything, everything, np.arange(len(C)), pca_transform(C, K * sides), None)
     with stages.stage("selection") as update:
-        # a two-sided code is one code: its two outputs count as two samples of it
-        found = select(C if sides == 1 else C[:M, :M] + C[M:, M:], K, way, rng, engine, update)
+        found = select(of_codes(C, M), K, way, rng, engine, update)
     warn_if_restless(found)
     alive = int(has_variance(C).sum()) // sides
     if alive < K:

@@ -12,16 +12,15 @@ applied. Colour profiles are ignored. Greys of 16 bits become float32 in 0..255,
 8 bits. Pixels of 32 bits are refused, since nothing tells their range.
 """
 
-import os
-import stat
 from dataclasses import dataclass
-from typing import BinaryIO
+from io import BufferedReader
 
 import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from poolwise.arrays import Array
 from poolwise.images.errors import ImageError, reason_of
+from poolwise.regular import NotRegularError, open_regular
 
 FORMATS = ("PNG", "JPEG", "BMP", "PPM", "WEBP", "TIFF")
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".pbm", ".pnm", ".webp", ".tif", ".tiff")
@@ -64,12 +63,14 @@ class Decoder:
     def __call__(self, path: str) -> Array:
         """(H, W, c) uint8, or float32 in 0..255 for 16-bit greys; ImageError for whatever goes wrong."""
         try:
-            with _open_regular(path) as file, Image.open(file, formats=FORMATS) as image:
+            with open_regular(path) as file, BufferedReader(file) as buffer, Image.open(buffer, formats=FORMATS) as image:
                 self._check_size(path, image.size)
                 image.load()
                 return self._pixels(path, image)
         except ImageError:
             raise
+        except NotRegularError as error:
+            raise ImageError(path, "it is a folder, pipe or device, not a file; remove it") from error
         except UnidentifiedImageError as error:
             reason = "its content is no PNG, JPEG, BMP, PPM, PGM, WebP or TIFF image, whatever its name; convert or remove it"
             raise ImageError(path, reason) from error
@@ -99,19 +100,6 @@ class Decoder:
         if self.crop:
             return ImageOps.fit(image, (width, height), _FILTER)
         return image.resize((width, height), _FILTER)
-
-
-def _open_regular(path: str) -> BinaryIO:
-    """Open a file for reading unless it is a folder, pipe or device, which might block or never end."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise ImageError(path, "it is a folder, pipe or device, not a file; remove it")
-    # O_NONBLOCK: should it have become a pipe in the meantime, open returns all the same and fstat tells
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-    file = os.fdopen(os.open(path, flags), "rb")
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise ImageError(path, "it is a folder, pipe or device, not a file; remove it")
-    return file
 
 
 def _colours(path: str, image: Image.Image, grey: bool) -> Image.Image:

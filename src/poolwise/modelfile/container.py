@@ -12,7 +12,6 @@ somebody else could cut short meanwhile.
 import hashlib
 import math
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from safetensors.numpy import save_file
 
 from poolwise.arrays import Array
 from poolwise.modelfile.strict_json import ModelFileError, fields, many, one_of, parse, text, whole
+from poolwise.regular import NotRegularError, open_regular
 
 DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8"), "I64": np.dtype("<i8")}
 KEY = "poolwise"
@@ -90,12 +90,11 @@ class Stored:
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[FileIO]:
     """A regular file to read from; a pipe or device is refused without waiting for it."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise ModelFileError("it is not a regular file")
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with FileIO(os.open(path, flags), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ModelFileError("it is not a regular file")
+    try:
+        file = open_regular(path)
+    except NotRegularError as error:
+        raise ModelFileError("it is not a regular file") from error
+    with file:
         yield file
 
 

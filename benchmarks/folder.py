@@ -1,6 +1,5 @@
 """A folder of PNG files beside the same images in an array: `fit` and `evaluate`, through the commands' own functions."""
 
-import os
 import statistics
 import tempfile
 import time
@@ -18,27 +17,13 @@ from poolwise.engine import Threads
 from poolwise.images import open_images
 from poolwise.progress import Stages
 
-from machine import THREADS, median_ratio
+from machine import THREADS, load_labelled, median_ratio
 
 TRAIN, TEST = 5000, 1000
 CODES, CANDIDATES = 200, 800
 ROUNDS = 2  # of K-means, which sees no images: many would take minutes, and hide what files cost in the noise of the machine
 TURNS = 3
 READ = ("patches", "covariance", "transform")  # the stages of fit that look at images
-
-
-def load_labelled() -> tuple[str, np.ndarray, np.ndarray]:
-    """TRAIN + TEST images and labels: CIFAR-10 where POOLWISE_DATA has it, else the embedded photos, repeated."""
-    home = os.environ.get("POOLWISE_DATA")
-    path = Path(home or "") / "cifar-10-batches-bin" / "data_batch_1.bin"
-    if home and path.is_file():
-        rows = np.fromfile(path, np.uint8).reshape(-1, 3073)[: TRAIN + TEST]
-        return "cifar10", rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), rows[:, 0]
-    from poolwise.datasets import load_photos
-
-    photos = load_photos()
-    order = np.resize(np.random.default_rng(0).permutation(len(photos.images)), TRAIN + TEST)
-    return "photos (POOLWISE_DATA is not set)", photos.images[order], photos.target[order]
 
 
 def write_both(home: Path, images: np.ndarray, labels: np.ndarray) -> None:
@@ -80,6 +65,8 @@ def evaluate_seconds(where: Path, model: Path) -> tuple[float, float]:
 
 def run() -> dict[str, object]:
     source, images, labels = load_labelled()
+    order = np.resize(np.random.default_rng(0).permutation(len(images)), TRAIN + TEST)
+    images, labels = images[order], labels[order]
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         write_both(home, images, labels)

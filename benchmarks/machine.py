@@ -13,20 +13,22 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from poolwise.datasets import fetch_cifar10, load_photos
+
 THREADS = 2
 
 
-def load_images(n: int) -> tuple[str, np.ndarray]:
-    """n real images of 32×32×3 uint8: CIFAR-10 where POOLWISE_DATA has it, else the embedded photos, repeated."""
-    folder = Path(os.environ.get("POOLWISE_DATA", "")) / "cifar-10-batches-bin"
-    if os.environ.get("POOLWISE_DATA") and folder.is_dir():
-        rows = [np.fromfile(folder / f"data_batch_{i}.bin", np.uint8).reshape(-1, 3073)[:, 1:] for i in range(1, 6)]
-        images = np.concatenate(rows).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-        source = "cifar10"
-    else:
-        from poolwise.datasets import load_photos
+def load_labelled() -> tuple[str, np.ndarray, np.ndarray]:
+    """Real images (n, 32, 32, 3) uint8 and labels: CIFAR-10 where POOLWISE_DATA has it, else the embedded photos."""
+    home = os.environ.get("POOLWISE_DATA")
+    if home and (Path(home) / "cifar-10-batches-bin").is_dir():
+        return "cifar10", *fetch_cifar10(data_home=home, return_X_y=True)
+    return "photos (POOLWISE_DATA is not set)", *load_photos(return_X_y=True)
 
-        images, source = load_photos().images, "photos (POOLWISE_DATA is not set)"
+
+def load_images(n: int) -> tuple[str, np.ndarray]:
+    """n of these images, repeated if there are fewer."""
+    source, images, _ = load_labelled()
     return source, np.ascontiguousarray(np.resize(images, (n, 32, 32, 3)))
 
 

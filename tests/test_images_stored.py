@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from poolwise.images import ImageError, open_images
+from poolwise.images.stored import npz_shapes
 
 
 @pytest.fixture
@@ -151,3 +152,16 @@ def test_damaged_npz_and_npy_are_refused_or_read(images, tmp_path, rng):
                 data[at] ^= 1 << rng.integers(8)
             (tmp_path / f"m.{suffix}").write_bytes(data[: rng.integers(len(data) // 2, 2 * len(data))])
             assert f"m.{suffix}: " in what_is_said_of(tmp_path / f"m.{suffix}")
+
+
+def test_shapes_of_arrays_are_read_from_their_headers_alone(images, tmp_path):
+    np.savez_compressed(tmp_path / "x.npz", x_train=images, y_train=np.arange(6), names=objects()[:0].astype(str))
+    assert npz_shapes(tmp_path / "x.npz") == {"x_train": images.shape, "y_train": (6,), "names": (0,)}
+    many = np.tile(images, (5000, 1, 1, 1))
+    np.savez(tmp_path / "x.npz", x=many)
+    raw = (tmp_path / "x.npz").read_bytes()
+    (tmp_path / "x.npz").write_bytes(raw.replace(images.tobytes(), bytes(images.nbytes)))  # reading it all would be an error
+    assert npz_shapes(tmp_path / "x.npz") == {"x": many.shape}
+    (tmp_path / "x.npz").write_bytes(raw[:100])
+    with pytest.raises(ImageError, match=r"x.npz: it cannot be read as .npz"):
+        npz_shapes(tmp_path / "x.npz")

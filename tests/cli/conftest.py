@@ -7,7 +7,10 @@ import pytest
 
 from poolwise.cli import main
 
+from serving import pack, server, write_batches
 from small import NAMES, QUICK, write_pngs
+
+__all__ = ["cifar", "made", "pack", "poolwise", "server", "three_classes"]
 
 
 @pytest.fixture(scope="session")
@@ -57,3 +60,13 @@ def poolwise(capfd):
         return SimpleNamespace(code=code, out=out, err=err)
 
     return call
+
+
+@pytest.fixture
+def cifar(tmp_path, rng, monkeypatch):
+    """The folder that POOLWISE_DATA names, with a CIFAR-10 of 40 + 8 images, declared to be all of it."""
+    home = tmp_path / "data"
+    write_batches(home / "cifar-10-batches-bin", rng, 8)
+    monkeypatch.setattr("poolwise.datasets.cifar10.OFFICIAL", {"train": 40, "test": 8})
+    monkeypatch.setenv("POOLWISE_DATA", str(home))
+    return home

@@ -28,7 +28,7 @@ def shell(line, cwd):
     return subprocess.run(["/bin/sh", "-c", line], cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [*COMMANDS, "datasets"])
 def test_help_has_examples_and_loads_nothing_heavy(name):
     code = (
         f"import sys; from poolwise.cli import main; main([{name!r}, '--help'])\n"

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from poolwise.datasets import fetch_cifar10, fetch_cub200, fetch_stl10
+from poolwise.datasets.catalogue import CATALOGUE
 
 pytestmark = pytest.mark.data
 
@@ -79,3 +80,16 @@ def test_crops_of_the_birds_are_the_stored_ones_but_for_jpeg(only):
     assert len(plain) == len(ours.images)
     assert np.mean(plain) < 2.4  # bicubic 2.27; bilinear 2.48, Lanczos 2.51, boxes not widened to whole pixels 2.63
     assert max(packed) < 0.1  # all other filters: 2 and more
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("cifar10", "cifar-10-batches-bin"), ("stl10", "stl10_32.npz"), ("cub200", "cub128.npz")]
+)
+def test_what_is_found_without_reading_is_what_is_read(only, name, file):
+    entry, home = CATALOGUE[name], only(file)
+    there = entry.found(home)
+    assert set(there) >= {"train", "test"}
+    for part, (where, count) in there.items():
+        assert where == home / file
+        assert entry.load(part, home, False).images.shape == (count, *entry.shape)
+        assert count == entry.parts[part]

@@ -5,22 +5,12 @@ import pytest
 from sklearn.utils import Bunch
 
 from poolwise.datasets import cifar10, fetch_cifar10
-from poolwise.datasets.cifar10 import FILES, RECORD, read_batches
+from poolwise.datasets.cifar10 import FILES, RECORD, found, read_batches
 from poolwise.images import ImageError
 
+from serving import write_batches
+
 pytestmark = pytest.mark.filterwarnings("ignore:.*the official data set:UserWarning")
-
-
-def write_batches(folder, rng, n=3):
-    """The six files with n images each; their records."""
-    folder.mkdir(parents=True)
-    records = {}
-    for name in (*FILES["train"], *FILES["test"]):
-        rows = rng.integers(0, 256, (n, RECORD), dtype=np.uint8)
-        rows[:, 0] %= 10
-        (folder / name).write_bytes(rows.tobytes())
-        records[name] = rows
-    return records
 
 
 @pytest.fixture
@@ -118,3 +108,10 @@ def test_it_is_downloaded_if_it_is_missing(tmp_path, server, pack, rng, monkeypa
     assert len(fetch_cifar10(data_home=tmp_path / "home", subset="all", verbose=False).images) == 18
     assert len(fetch_cifar10(data_home=tmp_path / "home", verbose=False).images) == 15
     assert len(server.requested) == 1
+
+
+def test_what_is_found_is_what_is_read(tmp_path, folder, records):
+    assert found(tmp_path) == {"train": (folder, 15), "test": (folder, 3)}
+    (folder / "data_batch_3.bin").unlink()
+    assert found(tmp_path) == {"test": (folder, 3)}
+    assert found(tmp_path / "elsewhere") == {}

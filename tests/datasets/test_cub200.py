@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from poolwise.datasets import cub200, fetch_cub200
-from poolwise.datasets.cub200 import bounds, crop, read_classes, read_lists
+from poolwise.datasets.cub200 import bounds, crop, found, read_classes, read_lists
 from poolwise.images import ImageError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the official data set:UserWarning")
@@ -200,3 +200,11 @@ def test_it_is_downloaded_if_it_is_missing(tmp_path, server, pack, folder, monke
     monkeypatch.setattr(cub200, "ARCHIVE", server.archive("CUB_200_2011"))
     assert len(fetch_cub200(data_home=tmp_path / "home", subset="all", verbose=False).images) == 4
     assert [p.name for p in (tmp_path / "home").iterdir()] == ["CUB_200_2011"]
+
+
+def test_what_is_found_is_what_is_read(tmp_path, folder, packed):
+    there = found(tmp_path)
+    assert there == {part: (tmp_path / "cub128.npz", len(packed[f"x_{part}"])) for part in ("train", "test")}
+    (tmp_path / "cub128.npz").unlink()
+    assert found(tmp_path) == {"train": (folder, 2), "test": (folder, 2)}
+    assert found(tmp_path / "elsewhere") == {}

@@ -1,8 +1,10 @@
 """Where data is looked for, and how it gets there."""
 
 import os
+from pathlib import Path
 
 import pytest
+from sklearn.datasets import get_data_home
 
 from poolwise.datasets.download import DownloadError
 from poolwise.datasets.home import data_folder, fetched, parts_of
@@ -66,3 +68,21 @@ def test_a_home_that_cannot_be_made_is_named(server, tmp_path):
 def test_an_unknown_subset_is_named(subset):
     with pytest.raises(ValueError, match="'train', 'test', 'all', 'unlabeled'; got"):
         parts_of(subset, "unlabeled")
+
+
+def test_looking_makes_no_folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("POOLWISE_DATA", raising=False)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "sklearn"))
+    data_folder()
+    assert os.listdir(tmp_path) == []
+
+
+def test_without_any_variable_it_is_where_scikit_learn_has_its_data(tmp_path, monkeypatch):
+    for name in ("POOLWISE_DATA", "SCIKIT_LEARN_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert data_folder() == Path(get_data_home()) / "poolwise"
+
+
+def test_a_user_who_is_unknown_is_part_of_a_name():
+    assert data_folder("~nobody-of-that-name/x") == Path("~nobody-of-that-name/x")

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from poolwise.datasets import fetch_stl10, stl10
-from poolwise.datasets.stl10 import RECORD, decode, read_folds, third
+from poolwise.datasets.stl10 import RECORD, decode, found, read_folds, third
 from poolwise.images import ImageError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the official data set:UserWarning")
@@ -206,3 +206,13 @@ def test_it_is_downloaded_if_it_is_missing(tmp_path, server, pack, records, fold
     monkeypatch.setattr(stl10, "ARCHIVE", server.archive("stl10_binary"))
     assert len(fetch_stl10(data_home=tmp_path / "home", subset="all", verbose=False).images) == 9
     assert len(server.requested) == 1
+
+
+def test_what_is_found_is_what_is_read(tmp_path, few, records, packed, folder):
+    assert found(tmp_path) == {part: (folder, n) for part, n in COUNTS.items()}
+    (folder / "test_X.bin").unlink()
+    (folder / "unlabeled_X.bin").unlink()
+    assert found(tmp_path) == {"train": (folder, 5), "test": (tmp_path / "stl10_32.npz", 4)}
+    (tmp_path / "stl10_32.npz").unlink()
+    (folder / "train_y.bin").unlink()
+    assert found(tmp_path) == {}

@@ -22,6 +22,7 @@ _COMMANDS = {
     "predict": "Tell the label of each image, and its margin for every class.",
     "evaluate": "Compare a model's labels with those of images.",
     "inspect": "Tell what a model is: parameters, sizes, cost, where it came from.",
+    "datasets": "Tell which data sets are there and where they are looked for; fetch them.",
 }
 
 

@@ -29,12 +29,14 @@ _LARGEST = 20
 def command(model: Path, n_jobs: int | None, as_json: bool, quiet: bool, **given_options: Any) -> None:
     """Compare MODEL's labels with those of IMAGES.
 
-    Tells accuracy, accuracy per class, what is taken for what, and images per second, reading and decoding included.
+    Tells accuracy, accuracy per class, what is taken for what, and images per second, reading and decoding included. IMAGES as
+    in `poolwise fit`; of a data set the test part, unless another is named.
 
     \b
     Examples:
       poolwise evaluate photos.safetensors photos/test
       poolwise evaluate photos.safetensors data.npz --member x_test --json --quiet
+      poolwise evaluate cifar.safetensors cifar10:test
     """
     reading = Reading.take(given_options)
     reading.check()

@@ -55,17 +55,19 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     """Learn features from IMAGES, and a classifier if they have labels.
 
     IMAGES: a folder (its folders are the labels), a .npy or .npz array (labels: y_train for x_train), a .txt list of
-    paths, or a .csv table with the columns path and label.
+    paths, a .csv table with the columns path and label, or a data set: cifar10, stl10, cub200, photos, or a part of one
+    such as stl10:unlabeled (without a part: train). `poolwise datasets` tells which are there.
 
     \b
     Examples:
       poolwise fit photos/train -o photos.safetensors --codes 200 --candidates 1600
-      poolwise fit photos -o photos.safetensors --resize 96x96 --crop --on-error skip
+      poolwise fit pictures -o pictures.safetensors --resize 96x96 --crop --on-error skip
       poolwise fit data.npz --member x_train -o model.safetensors --classifier cv
+      poolwise fit cifar10 -o cifar.safetensors --codes 200 --candidates 800
       poolwise fit scans.csv --columns file,species --grey -o scans.safetensors
-      poolwise fit photos -o c.safetensors --preset coates2011 --codes 1600 --grid 1,2,4
+      poolwise fit pictures -o c.safetensors --preset coates2011 --codes 1600 --grid 1,2,4
     """
-    reading, changes = Reading.take(given_options), given(ctx, given_options)
+    reading, changes = Reading.take(given_options, part="train"), given(ctx, given_options)
     output, as_json, quiet = (given_options[name] for name in ("output", "as_json", "quiet"))
     check_output(output, (".safetensors",), inputs=(reading.images,))
     reading.check()

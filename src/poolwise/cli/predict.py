@@ -31,12 +31,14 @@ def command(model: Path, output: Path | None, form: str | None, n_jobs: int | No
     """Tell the label of each of IMAGES, and its margin for every class; the largest wins.
 
     CSV has the columns path, label and margin_CLASS; JSON lines have path, label and margins. Paths are those within IMAGES, or
-    row numbers of an array. Memory does not grow with the number of images.
+    row numbers of an array or data set. Memory does not grow with the number of images. IMAGES as in `poolwise fit`; of a
+    data set the test part, unless another is named.
 
     \b
     Examples:
       poolwise predict photos.safetensors photos/new
       poolwise predict photos.safetensors photos/new -o labels.csv
+      poolwise predict cifar.safetensors cifar10 -o labels.csv
       poolwise predict photos.safetensors photos/new --format jsonl --quiet | head -3
     """
     reading = Reading.take(given_options)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from poolwise.cli.names import PARTS, Named, as_name
 from poolwise.cli.output import check_output, say
 from poolwise.progress import Stages
 
@@ -20,7 +21,10 @@ _KEPT = 512 << 20
 
 @dataclass(frozen=True)
 class Reading:
-    """The options of `options.images`, by their names; None where the user was silent."""
+    """The options of `options.images`, by their names; None where the user was silent.
+
+    named : the part of a data set that `images` names, or None for files, folders and arrays
+    """
 
     images: Path
     member: str | None = None
@@ -31,11 +35,14 @@ class Reading:
     on_error: str = "raise"
     skipped: Path | None = None
     max_pixels: int = 64_000_000
+    named: Named | None = None
 
     @classmethod
-    def take(cls, options: dict[str, Any]) -> "Reading":
-        """Take these options out of all of a command's."""
-        return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
+    def take(cls, options: dict[str, Any], part: str = "test") -> "Reading":
+        """Take these options out of all of a command's; `part` is that of a data set whose name is given without one."""
+        reading = cls(**{field.name: options.pop(field.name) for field in fields(cls) if field.name != "named"})
+        named = as_name(reading.images, part)
+        return reading if named is None else replace(reading, images=Path(str(named)), named=named)
 
     @property
     def is_array(self) -> bool:
@@ -43,6 +50,8 @@ class Reading:
 
     def check(self) -> None:
         """Options that contradict each other or the kind of source: a usage error, before any work."""
+        if self.named is not None:
+            self._check_named(self.named)
         kind = "folder" if self.images.is_dir() else self.images.suffix.lower()
         if self.member is not None and kind != ".npz":
             raise click.UsageError(f"--member {self.member} chooses an array of a .npz file; {self.images} is none")
@@ -57,11 +66,22 @@ class Reading:
                 raise click.UsageError("--skipped lists the files that --on-error skip leaves out; give that too")
             check_output(self.skipped, (".csv",), "--skipped", (self.images,))
 
+    def _check_named(self, named: Named) -> None:
+        """A data set has its own images and labels: options that choose or change them are for other sources."""
+        is_one = f"{named} is a part of a data set"
+        if self.member is not None:
+            parts = ", ".join(f"{named.name}:{part}" for part in PARTS[named.name])
+            raise click.UsageError(f"--member {self.member} chooses an array of a .npz file; {is_one}, its parts are {parts}")
+        if self.columns is not None:
+            raise click.UsageError(f"--columns are those of a .csv file; {is_one}")
+        if self.resize is not None or self.crop or self.grey:
+            raise click.UsageError(f"--resize, --crop and --grey are for image files; {is_one}, which is read as it is")
+
     def as_fitted(self, description: dict[str, Any]) -> "Reading":
         """With what a model remembers in place of options that were not given."""
         H, W, c = description["parts"]["features"]["fitted"]["image_shape"]
         told = description["provenance"]["told"]
-        if self.is_array:
+        if self.is_array or self.named is not None:
             return self
         resized = isinstance(told.get("resize"), str)
         return replace(
@@ -78,23 +98,11 @@ class Reading:
 
         again : whether they will be read more than once, so that it pays to keep them in memory
         """
-        from poolwise.images import open_images, write_manifest
+        from poolwise.images import write_manifest
 
-        with stages.stage("open images") as update:
-            source = open_images(
-                self.images,
-                member=self.member,
-                columns=self.columns,
-                labels="auto" if labels else None,
-                resize=self.resize,
-                crop=bool(self.crop),
-                grey=bool(self.grey),
-                on_error="skip" if self.on_error == "skip" else "raise",
-                max_pixels=self.max_pixels,
-                memory=_KEPT if again or self.on_error == "skip" else 0,
-                n_jobs=n_jobs,
-                progress=lambda seen: update(seen, "files"),
-            )
+        if self.named is not None:
+            return self.named.open(stages, labels=labels)
+        source = self._open(stages, labels=labels, memory=_KEPT if again or self.on_error == "skip" else 0, n_jobs=n_jobs)
         if source.skipped:
             manifest = self.skipped or (output.with_suffix(".skipped.csv") if output is not None else None)
             if manifest is not None:
@@ -106,6 +114,31 @@ class Reading:
                     say(f"left out: {os.fspath(name)}: {reason}")
         return source
 
+    def _open(self, stages: Stages, *, labels: bool, memory: int, n_jobs: int | None) -> "Images":
+        from poolwise.images import ImageError, open_images
+
+        with stages.stage("open images") as update:
+            try:
+                return open_images(
+                    self.images,
+                    member=self.member,
+                    columns=self.columns,
+                    labels="auto" if labels else None,
+                    resize=self.resize,
+                    crop=bool(self.crop),
+                    grey=bool(self.grey),
+                    on_error="skip" if self.on_error == "skip" else "raise",
+                    max_pixels=self.max_pixels,
+                    memory=memory,
+                    n_jobs=n_jobs,
+                    progress=lambda seen: update(seen, "files"),
+                )
+            except ImageError as error:
+                if os.path.exists(self.images):
+                    raise
+                names = ", ".join(PARTS)
+                raise ImageError(error.path, f"{error.reason}, or the name of a data set: {names}") from error
+
 
 def check_fits(reading: Reading, images: "Images", description: dict[str, Any]) -> None:
     """An error with the remedy where images have another shape than those of the model."""
@@ -115,7 +148,9 @@ def check_fits(reading: Reading, images: "Images", description: dict[str, Any]) 
     if fitted == (H, W, c):
         return
     remedy = "change the array itself"
-    if not reading.is_array:
+    if reading.named is not None:
+        remedy = "a data set is read as it is: fit a model on it, or give its images as files"
+    elif not reading.is_array:
         remedy = f"give --resize {fitted[0]}x{fitted[1]}, and --crop to keep proportions"
         if (H, W) == fitted[:2]:
             remedy = "leave out --grey" if c == 1 else "give --grey" if fitted[2] == 1 else "give images as an array"

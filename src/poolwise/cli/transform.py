@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 def command(model: Path, output: Path, n_jobs: int | None, as_json: bool, quiet: bool, **given_options: Any) -> None:
     """Compute the features of IMAGES with MODEL.
 
-    Rows stand in the order of the images: of a folder, by name. Memory does not grow with their number.
+    Rows stand in the order of the images: of a folder, by name. Memory does not grow with their number. IMAGES as
+    in `poolwise fit`; of a data set the test part, unless another is named.
 
     \b
     Examples:
       poolwise transform photos.safetensors photos/test -o features.npy
       poolwise transform photos.safetensors more.npz --member x_test -o features.npy
       poolwise transform photos.safetensors list.txt -o features.csv
+      poolwise transform cifar.safetensors cifar10:train -o features.npy
     """
     reading = Reading.take(given_options)
     check_output(output, (".npy", ".csv"), inputs=(model, reading.images))

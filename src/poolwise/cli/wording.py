@@ -45,8 +45,10 @@ _WHOLE_PHRASES = {
     "columns=(..., ...)": "--columns PATH,LABEL",
     "member=": "--member",
     "two_sided=True": "--two-sided",
+    "give another data_home": "name another folder with POOLWISE_DATA",
 }
-_WITHOUT_LABELS = {
+_OF_COMMAND = {
+    "datasets": {"give another data_home": "give another --data"},
     "fit": {"labels=None": "--classifier none"},
     "evaluate": {
         "give labels=None to take all without labels": "use `poolwise predict`, which needs no labels",
@@ -64,7 +66,7 @@ def as_options(message: str, command: str = "fit") -> str:
     >>> as_options("scale='cell' has a scale; give contrast=None")
     "--scale 'cell' has a scale; give --contrast none"
     """
-    for phrase, said in (_WHOLE_PHRASES | _WITHOUT_LABELS.get(command, {})).items():
+    for phrase, said in (_WHOLE_PHRASES | _OF_COMMAND.get(command, {})).items():
         message = message.replace(phrase, said)
 
     def said_as_option(found: re.Match[str]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from poolwise.arrays import Array
 from poolwise.datasets.download import Archive
-from poolwise.datasets.home import data_folder, fetched, parts_of, warn_if_partial
+from poolwise.datasets.home import Found, data_folder, fetched, parts_of, warn_if_partial
 from poolwise.datasets.records import check_labels, make_bunch, read_names, read_records
 
 ARCHIVE = Archive(
@@ -81,6 +81,17 @@ def fetch_cifar10(
         return images, target
     is_train = np.repeat([part == "train" for part in parts], counts)
     return make_bunch(images, target, read_names(folder / "batches.meta.txt", NAMES), is_train, _DESCR)
+
+
+def found(home: Path) -> Found:
+    """What is there, told by the sizes of files."""
+    folder = home / ARCHIVE.folder
+    there = {part: [folder / name for name in names] for part, names in FILES.items()}
+    return {
+        part: (folder, sum(path.stat().st_size // RECORD for path in paths))
+        for part, paths in there.items()
+        if all(path.is_file() for path in paths)
+    }
 
 
 def read_batches(paths: Sequence[Path]) -> tuple[Array, Array]:

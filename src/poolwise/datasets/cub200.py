@@ -10,11 +10,11 @@ from PIL import Image
 
 from poolwise.arrays import Array
 from poolwise.datasets.download import Archive
-from poolwise.datasets.home import data_folder, fetched, parts_of, warn_if_partial
+from poolwise.datasets.home import Found, data_folder, fetched, parts_of, warn_if_partial
 from poolwise.datasets.records import check_labels, check_packed, make_bunch, read_lines
 from poolwise.images import ImageError
 from poolwise.images.decoding import Decoder
-from poolwise.images.stored import read_npz
+from poolwise.images.stored import npz_shapes, read_npz
 from poolwise.progress import Stages, Update
 
 ARCHIVE = Archive(
@@ -96,8 +96,7 @@ def fetch_cub200(
         raise ValueError(f"size must be a whole number in 1..4096; got {size!r}")
     home = data_folder(data_home)
     birds = read_lists(home / ARCHIVE.folder) if (home / ARCHIVE.folder).is_dir() else None
-    complete = birds is not None and len(birds.names) == sum(OFFICIAL.values())
-    if size == 128 and not complete and (home / PACKED).is_file():
+    if size == 128 and _packed_serves(home, birds):
         images, target, is_train, names = _read_packed(home / PACKED, parts)
     else:
         folder = fetched(ARCHIVE, home, download_if_missing, verbose)
@@ -111,6 +110,19 @@ def fetch_cub200(
     for part in parts:
         warn_if_partial(home, f"{part} CUB-200-2011", int((is_train == (part == "train")).sum()), OFFICIAL[part])
     return (images, target) if return_X_y else make_bunch(images, target, names, is_train, _DESCR)
+
+
+def found(home: Path) -> Found:
+    """What is there for size=128, told by the lists, or by the headers of the .npz file."""
+    folder = home / ARCHIVE.folder
+    birds = read_lists(folder) if folder.is_dir() else None
+    if _packed_serves(home, birds):
+        shapes = npz_shapes(home / PACKED)
+        return {part: (home / PACKED, shapes[f"x_{part}"][0]) for part in OFFICIAL if shapes.get(f"x_{part}")}
+    if birds is None:
+        return {}
+    counts = {part: int((birds.is_train == (part == "train")).sum()) for part in OFFICIAL}
+    return {part: (folder, count) for part, count in counts.items() if count}
 
 
 def decode(folder: Path, birds: Birds, rows: Array, size: int, update: Update | None = None) -> Array:
@@ -207,6 +219,12 @@ def _numbers(path: Path, ids: list[int], count: int) -> Array:
             raise ImageError(path, f"image {number} has {lines[number][:80]!r}, expected {count} number(s)")
         rows.append(row)
     return np.array(rows)
+
+
+def _packed_serves(home: Path, birds: Birds | None) -> bool:
+    """Whether there is a .npz file, and no complete official folder."""
+    complete = birds is not None and len(birds.names) == sum(OFFICIAL.values())
+    return (home / PACKED).is_file() and not complete
 
 
 def _read_packed(path: Path, parts: tuple[str, ...]) -> tuple[Array, Array, Array, Array]:

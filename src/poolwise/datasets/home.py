@@ -5,22 +5,25 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from sklearn.datasets import get_data_home
-
 from poolwise.datasets.download import Archive, DownloadError, download
 from poolwise.datasets.unpacking import unpack
 
 VARIABLE = "POOLWISE_DATA"
+Found = dict[str, tuple[Path, int]]  # where each part is that is there, and how many images it has
 
 
 def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
     """The folder that data sets are in: `data_home`, else what POOLWISE_DATA names, else `poolwise` in scikit-learn's.
 
+    It is not made here, as scikit-learn's `get_data_home` would: who only looks leaves nothing behind.
+
     >>> data_folder("/data").as_posix()
     '/data'
     """
     given = data_home if data_home is not None else os.environ.get(VARIABLE) or None
-    return Path(given).expanduser() if given is not None else Path(get_data_home()) / "poolwise"
+    if given is None:
+        given = os.path.join(os.environ.get("SCIKIT_LEARN_DATA") or os.path.join("~", "scikit_learn_data"), "poolwise")
+    return Path(os.path.expanduser(given))
 
 
 def fetched(archive: Archive, home: Path, download_if_missing: bool, verbose: bool) -> Path:

@@ -5,6 +5,7 @@ wider than a crop, so no training crop shares or even touches a pixel of a test 
 """
 
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from PIL import Image
 from sklearn.utils import Bunch
 
 from poolwise.arrays import Array
+from poolwise.datasets.home import Found
 
 Subset = Literal["all", "train", "test"]
 
@@ -35,6 +37,7 @@ PICTURES = {
     "rocket": "rocket.jpg",
     "tissue": "ihc.png",
 }
+OFFICIAL = {"train": TRAIN_CROPS * len(PICTURES), "test": TEST_CROPS * len(PICTURES)}
 _DESCR = f"""Crops of photographs
 --------------------
 
@@ -102,6 +105,13 @@ def load_photos(*, subset: Subset = "all", return_X_y: bool = False) -> Any:
         corners=np.concatenate(corners),
         DESCR=_DESCR,
     )
+
+
+def found(home: Path) -> Found:
+    """What is there: all or nothing, whatever folder data sets are looked for in."""
+    folder = Path(str(files("skimage") / "data"))
+    there = all((folder / name).is_file() for name in PICTURES.values())
+    return {part: (folder, count) for part, count in OFFICIAL.items()} if there else {}
 
 
 def read_picture(name: str) -> Array:

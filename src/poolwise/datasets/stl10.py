@@ -8,10 +8,10 @@ import numpy as np
 
 from poolwise.arrays import Array
 from poolwise.datasets.download import Archive
-from poolwise.datasets.home import data_folder, fetched, parts_of, warn_if_partial
+from poolwise.datasets.home import Found, data_folder, fetched, parts_of, warn_if_partial
 from poolwise.datasets.records import check_labels, check_packed, make_bunch, read_lines, read_names, read_records
 from poolwise.images import ImageError
-from poolwise.images.stored import read_npz
+from poolwise.images.stored import npz_shapes, read_npz
 from poolwise.progress import Stages, Update
 
 ARCHIVE = Archive(
@@ -100,6 +100,20 @@ def fetch_stl10(
     is_train = np.repeat([part == "train" for part in parts], [len(read[part][0]) for part in parts])
     folds = {"folds": _folds(home, len(read["train"][0]))} if "train" in parts else {}
     return make_bunch(images, target, read_names(home / ARCHIVE.folder / "class_names.txt", NAMES), is_train, _DESCR, **folds)
+
+
+def found(home: Path) -> Found:
+    """What is there for size=32, told by the sizes of files and the headers of the .npz file."""
+    folder, there = home / ARCHIVE.folder, {}
+    for part in OFFICIAL:
+        pixels, labels = folder / f"{part}_X.bin", folder / f"{part}_y.bin"
+        if part != "unlabeled" and _packed_serves(home, part):
+            shape = npz_shapes(home / PACKED).get(f"x_{part}")
+            if shape:
+                there[part] = home / PACKED, shape[0]
+        elif pixels.is_file() and (part == "unlabeled" or labels.is_file()):
+            there[part] = folder, pixels.stat().st_size // RECORD
+    return there
 
 
 def read_part(folder: Path, part: str, size: int, verbose: bool = False) -> tuple[Array, Array]:

@@ -44,6 +44,20 @@ def read_npz(path: Path, member: str | None = None) -> tuple[Array, Array | None
         raise ImageError(path, f"it cannot be read as .npz ({reason_of(error)})") from error
 
 
+def npz_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shape of every array of a `.npz` file; only their headers are read."""
+    shapes = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for info in archive.infolist():
+                if info.filename.endswith(".npy"):
+                    with archive.open(info) as file:
+                        shapes[info.filename.removesuffix(".npy")] = _header(file)[0]
+    except Exception as error:
+        raise ImageError(path, f"it cannot be read as .npz ({reason_of(error)})") from error
+    return shapes
+
+
 def _choose(path: Path, names: list[str], member: str | None) -> str:
     if member is not None and member in names:
         return member

@@ -17,6 +17,7 @@ from poolwise.cli.wording import as_options
 
 _COMMANDS = {
     "demo": "Learn features on the embedded photos and show what came out.",
+    "plan": "Predict accuracy and cost of larger dictionaries from small ones.",
     "fit": "Learn features from images, and a classifier if they have labels.",
     "transform": "Compute the features of images with a model.",
     "predict": "Tell the label of each image, and its margin for every class.",

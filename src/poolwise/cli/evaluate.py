@@ -54,7 +54,7 @@ def evaluate(features: Any, classifier: Any, images: "Images", stages: Stages, w
     import numpy as np
 
     classes = classifier.classes_
-    truth = _class_numbers(images, classes, where)
+    truth = class_numbers(images, classes, where)
     confusion = np.zeros((len(classes), len(classes)), np.int64)
 
     def take(rows: slice, margins: "Array") -> None:
@@ -78,7 +78,7 @@ def evaluate(features: Any, classifier: Any, images: "Images", stages: Stages, w
     }
 
 
-def _class_numbers(images: "Images", classes: "Array", where: Path | str) -> "Array":
+def class_numbers(images: "Images", classes: "Array", where: Path | str) -> "Array":
     """(n,) which of the model's classes each image's label is; 3, 3.0 and "3" are the same label."""
     import numpy as np
 

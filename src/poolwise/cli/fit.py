@@ -22,19 +22,14 @@ _FOLDS = 5
 @click.command("fit", context_settings=options.SETTINGS)
 @options.output("Where the model goes: NAME.safetensors.")
 @first_parameters
-@click.option(
-    "--preset",
-    default=None,
-    type=click.Choice(["jia2012", "coates2011"]),
-    help="Published settings, which other options change; the defaults told here are those of jia2012.",
-)
+@options.preset
 @click.option(
     "--classifier",
     default=None,
     type=click.Choice(["none", "svm", "cv"]),
     help="A linear SVM on the features; cv looks for the best gamma.  [default: svm if there are labels, else none]",
 )
-@click.option("--gamma", default=None, type=float, metavar="F", help="The SVM's regularisation.  [default: 0.005]")
+@options.gamma
 @click.option("--slim", is_flag=True, help="Leave out of the file what only choosing again and `inspect --clusters` need.")
 @click.option(
     "--seed",
@@ -75,7 +70,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     classifier, gamma = given_options["classifier"], given_options["gamma"]
     if gamma is not None and classifier in ("none", "cv"):
         raise click.UsageError(f"--gamma {gamma:g} is for --classifier svm; got --classifier {classifier}")
-    features, svm = _estimators(given_options["preset"], changes, classifier, gamma)
+    features, svm = estimators(given_options["preset"], changes, classifier, gamma)
     stages = Stages(not quiet, "fit ")
     images = reading.open(stages, labels=classifier != "none", output=output, n_jobs=changes["n_jobs"], again=True)
     if images.labels is None and classifier is None:
@@ -143,7 +138,7 @@ def fit(
     }
 
 
-def _estimators(preset: str | None, changes: dict[str, Any], classifier: str | None, gamma: float | None) -> tuple[Any, Any]:
+def estimators(preset: str | None, changes: dict[str, Any], classifier: str | None, gamma: float | None) -> tuple[Any, Any]:
     """Both, with parameters that have been checked; the second None for "none"."""
     from poolwise import LinearSVM, LinearSVMCV, PooledFeatures
     from poolwise.estimators.parameters import check_parameters

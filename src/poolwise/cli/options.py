@@ -50,6 +50,20 @@ class Grids(ParamType):
         return [Pair().convert(part, param, ctx) for part in value.split(",")] if isinstance(value, str) else value
 
 
+class Counts(ParamType):
+    """`25,50,100`: whole numbers above 0, each once, ascending."""
+
+    name = "N,N,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        parts = [part.strip() for part in value.split(",")]
+        if not all(re.fullmatch("[0-9]{1,9}", part) and int(part) for part in parts):
+            self.fail(f"{value!r} is no list of whole numbers above 0; expected such as 25,50,100", param, ctx)
+        return tuple(sorted(set(map(int, parts))))
+
+
 class OrNone(ParamType):
     """What another type takes, or the word `none` for None."""
 
@@ -105,6 +119,13 @@ jobs = click.option(
     callback=_check_jobs,
     help="Threads; results do not depend on it.  [default: as many as BLAS may use]",
 )
+preset = click.option(
+    "--preset",
+    default=None,
+    type=click.Choice(["jia2012", "coates2011"]),
+    help="Published settings, which other options change; the defaults told here are those of jia2012.",
+)
+gamma = click.option("--gamma", default=None, type=float, metavar="F", help="The SVM's regularisation.  [default: 0.005]")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 quiet = click.option("--quiet", is_flag=True, help="No progress on stderr.")
 model_file = click.argument("model", type=click.Path(path_type=Path))

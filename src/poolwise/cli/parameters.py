@@ -1,4 +1,4 @@
-"""Every parameter of `PooledFeatures` as an option of `poolwise fit`. Nothing is imported from there, so that help is quick."""
+"""Every parameter of `PooledFeatures` as an option of `poolwise fit`, and most as one of `poolwise plan`. Nothing is imported from there, so that help is quick."""
 
 from collections.abc import Callable
 from typing import Any
@@ -85,7 +85,7 @@ def _add(command: Command, table: list[tuple[str, str, Any, str, str]]) -> Comma
 
 def given(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
     """Take them out of a command's options; only those that the user wrote, `none` among them."""
-    values = {name: options.pop(name) for name in NAMES}
+    values = {name: options.pop(name) for name in NAMES if name in options}
     written = {name: value for name, value in values.items() if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
     if "grid" in written:
         levels = [level for part in written["grid"] for level in part]

@@ -54,6 +54,7 @@ _OF_COMMAND = {
         "give labels=None to take all without labels": "use `poolwise predict`, which needs no labels",
         "labels=None to go without": "use `poolwise predict`, which needs none",
     },
+    "plan": {", or give labels=None to take all without labels": "", ", or labels=None to go without": ""},
 }
 _NAMES = re.compile(rf"(?<![\w./-])({'|'.join(sorted(OPTIONS, key=len, reverse=True))})(=|\b)")
 

@@ -1,0 +1,212 @@
+"""What larger dictionaries would give, told from small ones on a user's own images: `poolwise plan`.
+
+    labelled images ─ a part held out ─▶ fit K = 25, 50, ... on the rest ─▶ accuracy, seconds ─▶ law and cost at larger K
+
+Accuracies depend on the seed alone; times are those of this machine and this moment.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+from sklearn.base import clone
+
+from poolwise.arrays import Array, ImageSource
+from poolwise.experiments.accuracy_law import AccuracyLaw, fit_law
+
+CANDIDATES_PER_CODE = 4
+_TIMED_BYTES = 4 << 20  # of pixels: enough images to time, and few enough to time them several times
+_REPEATS = 3
+_WIDE = 0.05
+_UNSURE = 0.03
+
+
+class Rows(ImageSource):
+    """Some rows of an array or source, in the given order; nothing is read or copied before it is asked for.
+
+    >>> Rows(np.arange(5).reshape(5, 1, 1, 1), np.array([4, 1, 0]))[1:].ravel().tolist()
+    [1, 0]
+    """
+
+    def __init__(self, images: Array | ImageSource, rows: Array) -> None:
+        _, H, W, c = images.shape
+        self.shape, self.dtype = (len(rows), H, W, c), images.dtype
+        self._images, self._rows = images, rows
+
+    def __getitem__(self, rows: Any) -> Array:
+        return self._images[self._rows[rows]]
+
+
+def hold_out(labels: Array, share: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Row numbers to learn from and to test on, ascending: `share` of every class is held out, at least one and never all.
+
+    A class of a single image stays among those to learn from.
+
+    >>> learn, test = hold_out(np.array(list("aaaabb")), 0.25, np.random.default_rng(0))
+    >>> len(learn), len(test)
+    (4, 2)
+    """
+    held = np.zeros(len(labels), np.bool_)
+    for name in np.unique(labels):
+        rows = np.flatnonzero(labels == name)
+        count = min(len(rows) - 1, max(1, round(share * len(rows))))
+        held[rng.permutation(rows)[:count]] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Milliseconds per image: fixed + per_code K. Both at least 0, by least squares."""
+
+    fixed: float
+    per_code: float
+
+    def at(self, K: Any) -> Any:
+        return self.fixed + self.per_code * K
+
+
+def fit_cost(codes: Any, milliseconds: Any) -> Cost:
+    """From what was measured.
+
+    >>> print(f"{fit_cost([25, 50, 100], [0.5, 0.75, 1.25]).at(400):.2f} ms")
+    4.25 ms
+    """
+    K = np.asarray(codes, np.float64)
+    fixed, per_code = nnls(np.stack([np.ones(len(K)), K], axis=1), np.asarray(milliseconds, np.float64))[0]
+    return Cost(float(fixed), float(per_code))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What was measured of one way to learn a dictionary.
+
+    Attributes
+    ----------
+    name : str
+    codes : (S,) int
+        The sizes K, ascending.
+    accuracy : (S, R)
+        Fractions: R runs of each size.
+    milliseconds : (S,)
+        Per image, all threads together: the fastest of the runs, since a machine's other work only ever adds to it.
+    features_per_code : int
+    """
+
+    name: str
+    codes: Array
+    accuracy: Array
+    milliseconds: Array
+    features_per_code: int
+
+    @cached_property
+    def law(self) -> AccuracyLaw:
+        return fit_law(np.repeat(self.codes, self.accuracy.shape[1]), self.accuracy.ravel())
+
+    @cached_property
+    def cost(self) -> Cost:
+        return fit_cost(self.codes, self.milliseconds)
+
+    @property
+    def mean(self) -> Array:
+        """(S,)"""
+        return self.accuracy.mean(axis=1)
+
+    @property
+    def std(self) -> Array:
+        """(S,), of the runs; zeros where there is one."""
+        return self.accuracy.std(axis=1, ddof=1) if self.accuracy.shape[1] > 1 else np.zeros(len(self.codes))
+
+
+@dataclass(frozen=True)
+class Task:
+    """Images to learn from and images to test on, each with (n,) class numbers."""
+
+    train: Array | ImageSource
+    train_labels: Array
+    test: Array | ImageSource
+    test_labels: Array
+
+
+def measure(
+    task: Task,
+    features: Any,
+    svm: Any,
+    sizes: Sequence[int],
+    seeds: Sequence[int],
+    *,
+    candidates: bool,
+    progress: Callable[[int, str], None] = lambda done, note: None,
+) -> list[Curve]:
+    """Curves of K-means and, with `candidates`, of PDL: one dictionary and one classifier per size and seed.
+
+    features, svm : estimators with the parameters to use; they are cloned. Memory: the features of one dictionary.
+    progress : progress(dictionaries done, what comes next)
+    """
+    few = _timed_rows(task.test)
+    curves, done = [], 0
+    for name, factor in (("K-means", None), ("PDL", CANDIDATES_PER_CODE))[: 1 + candidates]:
+        accuracy, seconds = np.zeros((len(sizes), len(seeds))), np.full(len(sizes), math.inf)
+        for i, K in enumerate(sizes):
+            for j, seed in enumerate(seeds):
+                progress(done, f"{name}, {K} codes, seed {seed}")
+                model = clone(features).set_params(n_codes=K, n_candidates=factor and factor * K, random_state=seed)
+                X = model.fit_transform(task.train)
+                per_code = X.shape[1] // K
+                classifier = clone(svm).fit(X, task.train_labels)
+                del X
+                accuracy[i, j] = classifier.score(model.transform(task.test), task.test_labels)
+                seconds[i] = min(seconds[i], _seconds(model, few))
+                done += 1
+        curves.append(Curve(name, np.asarray(sizes), accuracy, 1000 * seconds / len(few), per_code))
+    progress(done, "")
+    return curves
+
+
+def _timed_rows(images: Array | ImageSource) -> Array:
+    """Enough images in memory to time, with their decoding left out."""
+    H, W, c = images.shape[1:]
+    return images[: max(16, _TIMED_BYTES // (H * W * c))]
+
+
+def _seconds(model: Any, images: Array) -> float:
+    best = math.inf
+    for _ in range(_REPEATS):
+        start = time.perf_counter()
+        model.transform(images)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def doubts(curves: Sequence[Curve], predict: Sequence[int], n_train: int, n_test: int) -> list[str]:
+    """Why predictions may not be worth much, in words; an empty list where nothing is wrong."""
+    found, far = [], max(predict)
+    for curve in curves:
+        law, low, high = curve.law, *curve.law.interval(far)
+        if law.b >= 0:
+            found.append(f"{curve.name}: accuracy does not rise with the codes, so the law predicts nothing here")
+            continue
+        if law.bend < 0.05:
+            which = "less than the law, which promises too much" if law.curvature < 0 else "more than the law, which says too little"
+            found.append(f"{curve.name}: accuracy rises {which} at larger sizes; give larger --sizes")
+        if law.at(far) > 1:
+            found.append(f"{curve.name}: the law predicts {law.at(far):.0%} with {far:,} codes, so it cannot hold that far")
+        if high - low > 2 * _WIDE:
+            found.append(
+                f"{curve.name}: with {far:,} codes anything from {low:.0%} to {high:.0%} is likely; give more --runs, or "
+                f"--sizes that are larger or lie further apart"
+            )
+    error = max(1.96 * math.sqrt(float(p * (1 - p)) / n_test) for curve in curves for p in curve.mean)
+    if error > _UNSURE:
+        found.append(f"{n_test:,} images to test on tell an accuracy to ± {error:.1%} only; give more, or a larger --holdout")
+    most = far * max(curve.features_per_code for curve in curves)
+    if most > n_train:
+        found.append(
+            f"{far:,} codes give {most:,} features, but there are {n_train:,} images to learn from; with fewer images than "
+            f"features, accuracy often rises less than the law says"
+        )
+    return found

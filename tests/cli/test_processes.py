@@ -20,7 +20,7 @@ from small import QUICK
 POOLWISE = [sys.executable, "-m", "poolwise"]
 KILLS = int(os.environ.get("POOLWISE_KILLS", "4"))
 RANDOM = random.SystemRandom()
-COMMANDS = ("fit", "transform", "predict", "evaluate", "inspect")
+COMMANDS = ("plan", "fit", "transform", "predict", "evaluate", "inspect")
 
 
 def shell(line, cwd):
@@ -32,7 +32,7 @@ def shell(line, cwd):
 def test_help_has_examples_and_loads_nothing_heavy(name):
     code = (
         f"import sys; from poolwise.cli import main; main([{name!r}, '--help'])\n"
-        "print([m for m in ('numba', 'sklearn', 'numpy', 'PIL', 'rich') if m in sys.modules])"
+        "print([m for m in ('numba', 'sklearn', 'numpy', 'PIL', 'rich', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert f"  poolwise {name} " in done.stdout.split("Examples:")[1]

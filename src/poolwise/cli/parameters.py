@@ -1,4 +1,7 @@
-"""Every parameter of `PooledFeatures` as an option of `poolwise fit`, and most as one of `poolwise plan`. Nothing is imported from there, so that help is quick."""
+"""Every parameter of `PooledFeatures` as an option of `poolwise fit`, and of `poolwise plan` but for the numbers of codes.
+
+Nothing is imported from there, so that help is quick.
+"""
 
 from collections.abc import Callable
 from typing import Any

@@ -227,33 +227,20 @@ def _told(curve: "Curve", predict: "Sequence[int]") -> dict[str, Any]:
 
 
 def _show(result: dict[str, Any], curves: "Sequence[Curve]") -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(show_edge=False)
-    for column in ("", "codes", "accuracy", "", "features", "ms/image", "bytes/image"):
-        table.add_column(column, justify="left" if column == "" else "right", no_wrap=True)
+    click.echo(f"{'':<8} {'codes':>6}  {'accuracy':<25}{'':<9} {'features':>8} {'ms/image':>9} {'bytes':>8}")
     for method in result["methods"]:
         for number, row in enumerate(method["rows"]):
-            measured = row["kind"] == "measured"
-            spread = f"± {100 * row['accuracy_std']:.1f}" if measured and result["runs"] > 1 else ""
-            if not measured:
-                spread = f"{100 * row['low']:.1f} to {100 * row['high']:.1f}"
-            table.add_row(
-                method["name"] if number == 0 else "",
-                f"{row['codes']:,}",
-                f"{100 * row['accuracy']:.1f} %",
-                f"{spread:<13} {row['kind']}",
-                f"{row['features']:,}",
-                f"{row['milliseconds']:.3f}",
-                f"{row['bytes']:,}",
+            if row["kind"] == "predicted":
+                spread = f"({100 * row['low']:.1f} to {100 * row['high']:.1f})"
+            else:
+                spread = f"± {100 * row['accuracy_std']:.1f}" if result["runs"] > 1 else ""
+            click.echo(
+                f"{method['name'] if number == 0 else '':<8} {row['codes']:>6,}  {100 * row['accuracy']:>5.1f} % {spread:<17}"
+                f"{row['kind']:<9} {row['features']:>8,} {row['milliseconds']:>9.3f} {row['bytes']:>8,}"
             )
-        table.add_section()
-    console = Console()
-    console.print(table)
-    console.print()
+        click.echo()
     for name, text in _words(result, curves).items():
-        console.print(f"{name:<11}{text}", highlight=False, soft_wrap=True, markup=False)
+        click.echo(f"{name:<11}{text}")
 
 
 def _words(result: dict[str, Any], curves: "Sequence[Curve]") -> dict[str, str]:
@@ -263,17 +250,17 @@ def _words(result: dict[str, Any], curves: "Sequence[Curve]") -> dict[str, str]:
         "measured": (f"mean ± standard deviation of {runs} runs" if runs > 1 else "one run")
         + f": {result['train_images']:,} images to learn from, {result['test_images']:,} to test on, "
         f"{result['classes']:,} classes",
-        "predicted": "by the law below, and where 95 % of single runs would lie if it holds so far; cost grows in line with codes",
+        "predicted": "by the law below, and where 95 % of single runs lie if it holds so far; ms grow in line with codes",
     }
     for curve in curves:
         a, b = 100 * curve.law.a, 100 * curve.law.b
         sign = "+" if b >= 0 else "−"
-        lines[curve.name] = f"accuracy = {a:.1f} {sign} {abs(b):.1f} K^(−1/4) %, K codes; runs lie ± {100 * curve.law.error:.1f} about it"
+        lines[curve.name] = f"accuracy = {a:.1f} {sign} {abs(b):.1f} K^(−1/4) %, runs ± {100 * curve.law.error:.1f} about it"
     if len(curves) == 2:
         kmeans, pdl = curves
         K, needed = int(pdl.codes[-1]), kmeans.law.codes_for(float(pdl.mean[-1]))
         if needed < 1e6:
-            lines[pdl.name] += f"; by K-means' law, {K:,} codes here are as good as {needed:,.0f} of K-means"
+            lines[pdl.name] += f"; its {K:,} codes do what {needed:,.0f} do by K-means' law"
     if result["plot"] is not None:
         lines["plot"] = result["plot"]
     return lines

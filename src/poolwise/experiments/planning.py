@@ -191,10 +191,17 @@ def doubts(curves: Sequence[Curve], predict: Sequence[int], n_train: int, n_test
             found.append(f"{curve.name}: accuracy does not rise with the codes, so the law predicts nothing here")
             continue
         if law.bend < 0.05:
-            which = "less than the law, which promises too much" if law.curvature < 0 else "more than the law, which says too little"
+            which = (
+                "less than the law, which promises too much"
+                if law.curvature < 0
+                else "more than the law, which says too little"
+            )
             found.append(f"{curve.name}: accuracy rises {which} at larger sizes; give larger --sizes")
-        if law.at(far) > 1:
-            found.append(f"{curve.name}: the law predicts {law.at(far):.0%} with {far:,} codes, so it cannot hold that far")
+        if law.a > 1:
+            found.append(
+                f"{curve.name}: the law rises to {law.a:.0%}, which no accuracy can, so it must bend somewhere: take "
+                f"predictions as upper bounds, or give larger --sizes"
+            )
         if high - low > 2 * _WIDE:
             found.append(
                 f"{curve.name}: with {far:,} codes anything from {low:.0%} to {high:.0%} is likely; give more --runs, or "

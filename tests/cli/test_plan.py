@@ -180,6 +180,11 @@ def test_a_size_that_was_measured_is_not_predicted(made, poolwise):
         (["--runs", "0"], "0 is not in the range"),
         (["--jobs", "0"], "0 threads"),
         (["--gamma", "-1"], "gamma"),
+        (
+            ["--patches", "50", "--sizes", "5,10,20"],
+            "--patches 50 patches cannot give 80 different codes, as --sizes 20 with 4",
+        ),
+        (["--patches", "50", "--sizes", "5,10,60", "--no-candidates"], "60 different codes, as --sizes 60 needs"),
         (["--patch-size", "none"], "is no size"),
         (["--alpha", "-1"], "alpha must be a finite number"),
         (["-o", "plan.gif"], "does not end in .png"),

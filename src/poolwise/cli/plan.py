@@ -82,8 +82,9 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     if output is not None:
         check_output(output, (".png",), inputs=(reading.images,))
         _check_matplotlib()
-    changes |= {"n_jobs": given_options["n_jobs"], "verbose": 0}
+    changes |= {"n_codes": 1, "n_jobs": given_options["n_jobs"], "verbose": 0}  # how many codes is told for each dictionary
     features, svm = estimators(given_options["preset"], changes, "svm", given_options["gamma"])
+    _check_patches(features.n_patches, given_options["sizes"][-1], not given_options["no_candidates"])
     stages = Stages(not quiet, "plan ")
     task, classes = _open(reading, given_options, stages)
 
@@ -133,6 +134,18 @@ def _check(reading: Reading, given_options: dict[str, Any]) -> None:
     reading.check()
     if test is not None:
         _test_reading(reading, test, given_options["test_member"]).check()
+
+
+def _check_patches(n_patches: int, K: int, candidates: bool) -> None:
+    from poolwise.experiments.planning import CANDIDATES_PER_CODE
+
+    wanted = CANDIDATES_PER_CODE * K if candidates else K
+    if wanted > n_patches:
+        each = f" with {CANDIDATES_PER_CODE} candidates each" if candidates else ""
+        raise click.UsageError(
+            f"--patches {n_patches} patches cannot give {wanted} different codes, as --sizes {K}{each} needs; give more "
+            f"--patches, or smaller --sizes{' or --no-candidates' * candidates}"
+        )
 
 
 def _test_reading(reading: Reading, test: Path, member: str | None) -> Reading:
@@ -250,8 +263,11 @@ def _words(result: dict[str, Any], curves: "Sequence[Curve]") -> dict[str, str]:
         "measured": (f"mean ± standard deviation of {runs} runs" if runs > 1 else "one run")
         + f": {result['train_images']:,} images to learn from, {result['test_images']:,} to test on, "
         f"{result['classes']:,} classes",
-        "predicted": "by the law below, and where 95 % of single runs lie if it holds so far; ms grow in line with codes",
     }
+    if any(row["kind"] == "predicted" for row in result["methods"][0]["rows"]):
+        lines["predicted"] = (
+            "by the law below, and where 95 % of single runs lie if it holds so far; ms grow in line with codes"
+        )
     for curve in curves:
         a, b = 100 * curve.law.a, 100 * curve.law.b
         sign = "+" if b >= 0 else "−"

@@ -191,12 +191,11 @@ def doubts(curves: Sequence[Curve], predict: Sequence[int], n_train: int, n_test
             found.append(f"{curve.name}: accuracy does not rise with the codes, so the law predicts nothing here")
             continue
         if law.bend < 0.05:
-            which = (
-                "less than the law, which promises too much"
-                if law.curvature < 0
-                else "more than the law, which says too little"
+            less, bounds = ("less", "upper") if law.curvature < 0 else ("more", "lower")
+            found.append(
+                f"{curve.name}: at larger sizes accuracy rises {less} than the law says: take predictions as {bounds} bounds, or "
+                f"give larger --sizes"
             )
-            found.append(f"{curve.name}: accuracy rises {which} at larger sizes; give larger --sizes")
         if law.a > 1:
             found.append(
                 f"{curve.name}: the law rises to {law.a:.0%}, which no accuracy can, so it must bend somewhere: take "

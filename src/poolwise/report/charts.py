@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _COLOURS = ("#0072B2", "#D55E00", "#009E73")  # Okabe and Ito: told apart with any kind of colour vision,
 _MARKERS = ("o", "s", "^")  # and in grey
 _BEYOND = 1.08  # times the largest that was measured: where the prediction's ground begins
-_INK, _FAINT = "#333333", "#e4e4e4"
+_INK, _FAINT, _GROUND = "#333333", "#e4e4e4", "#f6f6f6"
 
 
 def draw_plan(curves: "Sequence[Curve]", predict: Sequence[int]) -> Figure:
@@ -53,9 +53,18 @@ def draw_plan(curves: "Sequence[Curve]", predict: Sequence[int]) -> Figure:
     bottom.set_ylabel("milliseconds per image")
     bottom.set_xlabel("codes K")
     if seen[-1] > largest:
-        place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "color": "#777777"}
-        top.annotate("measured", (largest * _BEYOND, 1), xytext=(-6, -13), ha="right", fontsize=9, **place)
-        top.annotate("predicted", (largest * _BEYOND, 1), xytext=(6, -13), ha="left", fontsize=9, **place)
+        for word, side, ground, aside in (("measured", "right", "white", -6), ("predicted", "left", _GROUND, 6)):
+            top.annotate(
+                word,
+                (largest * _BEYOND, 1),
+                xycoords=("data", "axes fraction"),
+                xytext=(aside, -13),
+                textcoords="offset points",
+                ha=side,
+                fontsize=9,
+                color="#777777",
+                bbox={"facecolor": ground, "edgecolor": "none", "pad": 1.5},
+            )
     top.set_title("What more codes would give", loc="left", fontsize=13, fontweight="bold", color=_INK, pad=10)
     top.legend(handles=_keys(curves), loc="lower right", frameon=False, labelcolor=_INK, fontsize=9, ncols=1)
     return figure
@@ -101,7 +110,7 @@ def _dress(panel: Any, seen: Any, largest: int) -> None:
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     panel.set_xlim(seen[0] / 1.15, seen[-1] * 1.15)
     if seen[-1] > largest:
-        panel.axvspan(largest * _BEYOND, seen[-1] * 1.15, color="#f6f6f6", zorder=-2, linewidth=0)
+        panel.axvspan(largest * _BEYOND, seen[-1] * 1.15, color=_GROUND, zorder=-2, linewidth=0)
     panel.grid(color=_FAINT, linewidth=0.8)
     panel.set_axisbelow(True)
     panel.tick_params(length=0, labelsize=9, colors=_INK)

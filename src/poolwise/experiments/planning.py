@@ -193,8 +193,8 @@ def doubts(curves: Sequence[Curve], predict: Sequence[int], n_train: int, n_test
         if law.bend < 0.05:
             less, bounds = ("less", "upper") if law.curvature < 0 else ("more", "lower")
             found.append(
-                f"{curve.name}: at larger sizes accuracy rises {less} than the law says: take predictions as {bounds} bounds, or "
-                f"give larger --sizes"
+                f"{curve.name}: at larger sizes accuracy rises {less} than the law says: take predictions as {bounds} bounds, "
+                f"or give larger --sizes"
             )
         if law.a > 1:
             found.append(

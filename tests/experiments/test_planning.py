@@ -93,6 +93,13 @@ def test_doubts_are_told(one, images, message):
     assert any(message in text for text in found), found
 
 
+def test_times_of_a_busy_machine_are_doubted():
+    one = lawful()
+    busy = Curve(one.name, SIZES, one.accuracy, np.array([0.06, 0.06, 1.0, 1.9]), 4)
+    (found,) = doubts([one, busy], [3200], 50_000, 10_000)
+    assert "the times lie far from a line" in found
+
+
 def test_one_run_has_no_spread():
     one = Curve("K-means", SIZES, np.array([[0.5], [0.6], [0.7], [0.75]]), 0.1 * SIZES, 4)
     assert one.std.tolist() == [0, 0, 0, 0]

@@ -24,6 +24,7 @@ _TIMED_BYTES = 4 << 20  # of pixels: enough images to time, and few enough to ti
 _REPEATS = 3
 _WIDE = 0.05
 _UNSURE = 0.03
+_UNEVEN = 0.5
 
 
 class Rows(ImageSource):
@@ -206,6 +207,8 @@ def doubts(curves: Sequence[Curve], predict: Sequence[int], n_train: int, n_test
                 f"{curve.name}: with {far:,} codes anything from {low:.0%} to {high:.0%} is likely; give more --runs, or "
                 f"--sizes that are larger or lie further apart"
             )
+    if any((np.abs(curve.cost.at(curve.codes) - curve.milliseconds) > _UNEVEN * curve.milliseconds).any() for curve in curves):
+        found.append("the times lie far from a line, so other work seems to slow this machine; its milliseconds tell little")
     error = max(1.96 * math.sqrt(float(p * (1 - p)) / n_test) for curve in curves for p in curve.mean)
     if error > _UNSURE:
         found.append(f"{n_test:,} images to test on tell an accuracy to ± {error:.1%} only; give more, or a larger --holdout")

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from PIL import Image
 
 from poolwise import LinearSVM, PooledFeatures
 from poolwise.cli import plan
+from poolwise.cli.names import as_name
+from poolwise.cli.source import Reading
 from poolwise.experiments.accuracy_law import fit_law
 from poolwise.experiments.planning import hold_out
 from poolwise.images import open_images
@@ -125,6 +128,16 @@ def test_arrays_and_tables(made, poolwise, three_classes, tmp_path):
     table = told(poolwise, tmp_path / "list.csv", "--columns", "file,kind", "--test", made.test, *more)
     folder = told(poolwise, made.train, "--test", made.test, *more)
     assert accuracies(table) == accuracies(folder) == accuracies(array)
+
+
+def test_a_data_set_may_be_named_in_either_place(made, poolwise, tmp_path):
+    folder = Reading(Path(made.train))
+    photos = replace(folder, images=Path("photos:train"), named=as_name(Path("photos"), "train"))
+    assert str(plan._test_reading(folder, Path("photos"), None).named) == "photos:test"
+    assert plan._test_reading(photos, Path(made.test), None) == replace(folder, images=Path(made.test))
+    done = poolwise("plan", "photos", "--test", made.test, *QUICK, "--no-candidates", "--runs", "1", "--member", "x")
+    assert done.code == 2
+    assert "photos:train is a part of a data set" in done.err
 
 
 def test_text_tells_what_was_measured_and_what_was_predicted(planned):

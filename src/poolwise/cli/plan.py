@@ -10,6 +10,7 @@ from poolwise.atomic import replacing
 from poolwise.cli import options
 from poolwise.cli.evaluate import class_numbers
 from poolwise.cli.fit import estimators
+from poolwise.cli.names import as_name
 from poolwise.cli.output import check_output, print_json, say
 from poolwise.cli.parameters import given, other_parameters
 from poolwise.cli.source import Reading
@@ -76,7 +77,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
       poolwise plan photos -o plan.png --resize 96x96 --crop --sizes 50,100,200,400 --runs 3
       poolwise plan data.npz --member x_train --no-candidates --json --quiet
     """
-    reading, changes = Reading.take(given_options), given(ctx, given_options)
+    reading, changes = Reading.take(given_options, part="train"), given(ctx, given_options)
     output, quiet, seed = (given_options[name] for name in ("output", "quiet", "seed"))
     _check(reading, given_options)
     if output is not None:
@@ -150,8 +151,10 @@ def _check_patches(n_patches: int, K: int, candidates: bool) -> None:
 
 def _test_reading(reading: Reading, test: Path, member: str | None) -> Reading:
     """The images of --test are read as IMAGES are; those left out of them are told on stderr."""
+    named = as_name(test, "test")
     columns = reading.columns if test.suffix.lower() == ".csv" else None
-    return replace(reading, images=test, member=member, columns=columns, skipped=None)
+    images = test if named is None else Path(str(named))
+    return replace(reading, images=images, member=member, columns=columns, skipped=None, named=named)
 
 
 def _check_matplotlib() -> None:

@@ -53,3 +53,23 @@ def engine():
 
     with Threads(2) as engine:
         yield engine
+
+
+@pytest.fixture(scope="session")
+def small_cifar(tmp_path_factory) -> Path:
+    """A folder with cifar-10-batches-bin: 5 × 60 photos to train, 90 to test, of ten pictures."""
+    from poolwise.datasets import load_photos
+    from poolwise.datasets.cifar10 import FILES
+
+    home = tmp_path_factory.mktemp("data")
+    folder = home / "cifar-10-batches-bin"
+    folder.mkdir()
+    for subset, per_file in (("train", 60), ("test", 90)):
+        photos = load_photos(subset=subset)
+        rows = np.flatnonzero(photos.target < 10)
+        rows = np.random.default_rng(0).permutation(rows)[: per_file * len(FILES[subset])]
+        for name, some in zip(FILES[subset], np.split(rows, len(FILES[subset])), strict=True):
+            pixels = photos.images[some].transpose(0, 3, 1, 2).reshape(len(some), -1)
+            records = np.hstack([photos.target[some, None].astype(np.uint8), pixels])
+            (folder / name).write_bytes(records.tobytes())
+    return home

@@ -24,6 +24,7 @@ _COMMANDS = {
     "evaluate": "Compare a model's labels with those of images.",
     "inspect": "Tell what a model is: parameters, sizes, cost, where it came from.",
     "datasets": "Tell which data sets are there and where they are looked for; fetch them.",
+    "reproduce": "Repeat the paper's experiments on the real data.",
 }
 
 

@@ -26,7 +26,7 @@ from poolwise.estimators.learning import (
 from poolwise.estimators.method_and_parameter import TransformIsAParameterToo
 from poolwise.estimators.parameters import check_parameters, check_selection, fit_to_images
 from poolwise.estimators.presets import PRESETS
-from poolwise.estimators.randomness import generator
+from poolwise.estimators.randomness import generators
 from poolwise.extraction import Extractor
 from poolwise.kmeans import Init, Method
 from poolwise.nystrom import project
@@ -260,7 +260,7 @@ class PooledFeatures(TransformIsAParameterToo, TransformerMixin, BaseEstimator):
         twin = copy.copy(self).set_params(**changes)
         check_selection({**twin.get_params(), "n_candidates": len(self.candidates_)})
         if "random_state" in changes:
-            twin._choice_seed = twin._seeded()[1]
+            twin._choice_seed = generators(twin.random_state)[1]
         stages = Stages(bool(self.verbose), "PooledFeatures ")
         with Threads(self.n_jobs) as engine:
             twin._choose(engine, stages)
@@ -297,7 +297,7 @@ class PooledFeatures(TransformIsAParameterToo, TransformerMixin, BaseEstimator):
             check_parameters(params)
             images, is_rows = check_images(self, X, reset=True)
             self.patch_size_, self.grids_ = fit_to_images(params, self.image_shape_in_, is_rows)
-            rng, self._choice_seed = self._seeded()
+            rng, self._choice_seed = generators(self.random_state)
             stages = Stages(bool(self.verbose), "PooledFeatures ")
             with Threads(self.n_jobs) as engine:
                 size = int(self.n_codes if self.n_candidates is None else self.n_candidates)
@@ -313,11 +313,6 @@ class PooledFeatures(TransformIsAParameterToo, TransformerMixin, BaseEstimator):
                     features = self._keep_some(images, rng, engine, stages, keep)
             self.timings_ = stages.seconds
         return features
-
-    def _seeded(self) -> tuple[np.random.Generator, Any]:
-        """For learning candidates, and a seed for choosing among them, which is the same however much the first has drawn."""
-        rng = generator(self.random_state)
-        return rng, rng.bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
 
     def _extract_with(self, codes: Array) -> Extractor:
         """As fitted, whatever set_params changes before the next fit."""

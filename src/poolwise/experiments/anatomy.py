@@ -1,0 +1,257 @@
+"""What happens between codes: correlations before and after pooling, spectra, and the codes themselves.
+
+One fitted model, 256 of 3200 codes, serves the figures of pairs, codes and statistics; what they draw goes into the store.
+
+f : activations of patches, before pooling    x : pooled activations    ρ : correlation of two codes' responses
+"""
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from poolwise.arrays import Array
+from poolwise.encoding import encode
+from poolwise.engine import Threads, spans
+from poolwise.estimators import PooledFeatures
+from poolwise.experiments.protocols import PROTOCOLS, QUICK
+from poolwise.experiments.running import Settings
+from poolwise.experiments.store import Store
+from poolwise.nystrom import approximate_spectrum, approximation_error, spectrum
+from poolwise.patches import normalize_contrast, sample_patches
+from poolwise.progress import Stages
+from poolwise.statistics import CovarianceStream
+from poolwise.whitening import Whitening
+
+M, K = 3200, 256
+VARIANTS: dict[str, dict[str, Any]] = {
+    "6×6 average": {},  # as in the tables
+    "8×8 max": {"patch_size": 8, "pool": "max"},  # as in the paper's plot
+}
+_PATCHES = 100_000
+_IMAGES = 2_000
+_POINTS = 1_200
+_ROWS = 4_096
+_LOW, _FAR, _NEAR = 0.1, 0.35, 0.75
+_COLUMNS, _BELOW = 17, 12
+_EIGENVALUES = 512
+
+
+def dissected(store: Store, settings: Settings, variant: str, seed: int, quick: bool) -> dict[str, Any]:
+    """The anatomy of one variant's model: from the store, or measured and put there."""
+    name = anatomy_name(variant, seed, quick)
+    found = store.finding(name)
+    if found is None:
+        images, shrink = settings.data("cifar10", quick).train, 8 if quick else 1
+        changes = {**PROTOCOLS["cifar10"].changes, **VARIANTS[variant], **(QUICK if quick else {})}
+        model = PooledFeatures.preset(
+            "jia2012", n_codes=K // shrink, n_candidates=M // shrink, random_state=seed, n_jobs=settings.n_jobs,
+            verbose=int(settings.verbose), **changes,
+        )  # fmt: skip
+        found = dissect(model.fit(images), images, seed, settings)
+        store.add_finding(name, found)
+    return found
+
+
+def anatomy_name(variant: str, seed: int, quick: bool) -> str:
+    """Its name in the store."""
+    return f"anatomy {variant} seed={seed}" + (" quick" if quick else "")
+
+
+def dissect(model: PooledFeatures, images: Array, seed: int, settings: Settings) -> dict[str, Any]:
+    """Everything that the three figures draw, of a fitted model with candidates, as JSON can hold it."""
+    rng = np.random.default_rng(seed)
+    with Stages(settings.verbose, "").stage("responses before pooling"):
+        before, f = responses_before(model, images, rng, settings.n_jobs)
+    with Stages(settings.verbose, "").stage("responses after pooling"):
+        after, x = correlation(model.covariance_), responses_after(model, images, rng)
+    inside, exemplars = pairs_inside(model.cluster_), pairs_of(model.selected_)
+    scatter = {
+        "before": _points(f, inside, rng),
+        "after": _points(x, inside, rng),
+        "exemplars": _points(x, exemplars, rng),
+    }
+    rho = {
+        "before": _mean(before, inside),
+        "after": _mean(after, inside),
+        "exemplars": _mean(after, exemplars),
+        "exemplars before": _mean(before, exemplars),
+    }
+    C = model.covariance_
+    return {
+        "rho": rho,
+        "scatter": scatter,
+        "pairs": find_pairs(model, before, after, f, x, rng),
+        "spectrum": _rounded(spectrum(C)[:_EIGENVALUES]),
+        "approximation": _rounded(approximate_spectrum(C, model.selected_)),
+        "unexplained": approximation_error(C, model.selected_),
+        "codes": _packed(_by_likeness(after, model.selected_), model),
+        "columns": [_packed(column, model) for column in _columns(model, after)],
+        "patch": [*model.patch_size_, model.image_shape_in_[2]],
+        "K": len(model.selected_),
+        "M": len(model.candidates_),
+        "seconds": {stage: round(seconds, 2) for stage, seconds in model.timings_.items()},
+    }
+
+
+def responses_before(model: PooledFeatures, images: Array, rng: np.random.Generator, n_jobs: int | None) -> tuple[Array, Array]:
+    """(M, M) correlation of the codes' activations over random patches, and the activations of the first of these."""
+    codes, white = model.candidates_, Whitening(model.whitening_mean_, model.whitening_matrix_)
+    with Threads(n_jobs) as engine:
+        P = sample_patches(images, _PATCHES, model.patch_size_, rng, engine)
+        stream, kept = CovarianceStream(len(codes), engine), np.empty((0, len(codes)), np.float32)
+        for rows in spans(len(P), _ROWS):
+            p = white(normalize_contrast(P[rows], model.contrast, model.contrast_offset))
+            f = encode(p, codes, model.encoder, model.alpha)
+            stream.add(f)
+            kept = f if not len(kept) else kept
+        moments = stream.moments()
+    return correlation(moments.covariance()), kept
+
+
+def responses_after(model: PooledFeatures, images: Array, rng: np.random.Generator) -> Array:
+    """(samples, M) pooled and standardised outputs of all candidates in every cell of some images."""
+    everything = model.reselect(n_codes=len(model.candidates_), selection="random", transform=None)
+    some = images[np.sort(rng.choice(len(images), min(_IMAGES, len(images)), replace=False))]
+    X: Array = everything.transform(some).reshape(-1, len(model.candidates_))
+    return X
+
+
+def correlation(C: Array) -> Array:
+    """(M, M) correlations of a covariance; 0 for codes that do not vary.
+
+    >>> correlation(np.array([[4.0, 1.0], [1.0, 1.0]]))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    scale = np.sqrt(np.diagonal(C))
+    scale = np.where(scale > 0, scale, np.inf)
+    return np.asarray(C / scale[:, None] / scale)
+
+
+def pairs_inside(cluster: Array) -> Array:
+    """(pairs, 2) of different codes that the same exemplar stands for, each once.
+
+    >>> pairs_inside(np.array([0, 0, 2, 0, 2])).tolist()
+    [[0, 1], [0, 3], [1, 3], [2, 4]]
+    """
+    found = [pairs_of(np.flatnonzero(cluster == k)) for k in np.unique(cluster)]
+    return np.concatenate([*found, np.empty((0, 2), np.int64)])
+
+
+def pairs_of(codes: Array) -> Array:
+    """(pairs, 2) of different codes, each once."""
+    i, j = np.triu_indices(len(codes), 1)
+    return np.stack([codes[i], codes[j]], axis=1)
+
+
+def find_pairs(
+    model: PooledFeatures, before: Array, after: Array, f: Array, x: Array, rng: np.random.Generator
+) -> list[dict[str, Any]]:
+    """Two pairs with low correlation before and high after pooling: one moved, one different in colour.
+
+    Among pairs with ρ below 0.1 before pooling, those of the highest ρ after it: of codes that a small shift makes alike,
+    and of codes that no shift makes alike in colour, but one makes alike in grey.
+    """
+    i, j = np.triu_indices(len(after), 1)
+    order = np.argsort(np.where(before[i, j] < _LOW, -after[i, j], 0), kind="stable")[:20_000]
+    shape = (*model.patch_size_, model.image_shape_in_[2])
+    found: dict[str, tuple[int, int]] = {}
+    for a, b in zip(i[order], j[order], strict=True):
+        if before[a, b] >= _LOW:
+            continue
+        p, q = (model.candidates_[k].reshape(shape) for k in (a, b))
+        colour, grey = likeness(p, q), likeness(p.mean(axis=2, keepdims=True), q.mean(axis=2, keepdims=True))
+        if colour > _NEAR and "moved" not in found:
+            found["moved"] = int(a), int(b)
+        if colour < _FAR and grey > _NEAR and "colour" not in found:
+            found["colour"] = int(a), int(b)
+        if len(found) == 2:
+            break
+    return [
+        {
+            "kind": kind,
+            "codes": list(pair),
+            "pixels": _packed(np.array(pair), model),
+            "before": float(before[pair]),
+            "after": float(after[pair]),
+            "points before": _points(f, np.array([pair]), rng),
+            "points after": _points(x, np.array([pair]), rng),
+        }
+        for kind, pair in sorted(found.items(), reverse=True)
+    ]
+
+
+def likeness(p: Array, q: Array, most: int = 3) -> float:
+    """The largest cosine of two codes (h, w, c) over shifts of up to `most` pixels, where at least half of the code overlaps.
+
+    >>> p = np.zeros((4, 4, 1)); p[:, 1] = 1; q = np.zeros((4, 4, 1)); q[:, 2] = 1
+    >>> likeness(p, q), likeness(p, q, most=0)
+    (1.0, 0.0)
+    """
+    h, w = p.shape[:2]
+    best = -1.0
+    for dy in range(-most, most + 1):
+        for dx in range(-most, most + 1):
+            if (h - abs(dy)) * (w - abs(dx)) * 2 < h * w:
+                continue
+            a = p[max(0, dy) : h + min(0, dy), max(0, dx) : w + min(0, dx)]
+            b = q[max(0, -dy) : h + min(0, -dy), max(0, -dx) : w + min(0, -dx)]
+            norm = np.linalg.norm(a) * np.linalg.norm(b)
+            if norm > 0 and 2 * np.linalg.norm(a) > np.linalg.norm(p) and 2 * np.linalg.norm(b) > np.linalg.norm(q):
+                best = max(best, float((a * b).sum() / norm))
+    return best
+
+
+def _columns(model: PooledFeatures, after: Array) -> list[Array]:
+    """Some clusters, each its exemplar and then its codes from the most alike on: evenly from the largest to the middle one."""
+    exemplars, sizes = np.unique(model.cluster_, return_counts=True)
+    exemplars = exemplars[np.argsort(-sizes, kind="stable")]
+    chosen = exemplars[np.linspace(0, len(exemplars) // 2, min(_COLUMNS, len(exemplars)), dtype=np.int64)]
+    columns = []
+    for k in chosen:
+        members = np.flatnonzero((model.cluster_ == k) & (np.arange(len(model.cluster_)) != k))
+        members = members[np.argsort(-after[k, members], kind="stable")][:_BELOW]
+        columns.append(np.concatenate([[k], members]))
+    return columns
+
+
+def _by_likeness(after: Array, selected: Array) -> Array:
+    """Codes in an order in which neighbours respond alike: each time the most correlated of those left."""
+    left, order = list(selected[1:]), [selected[0]]
+    while left:
+        nearest = int(np.argmax(after[order[-1], left]))
+        order.append(left.pop(nearest))
+    return np.array(order)
+
+
+def _points(responses: Array, pairs: Array, rng: np.random.Generator) -> list[list[float]]:
+    """(points, 2) responses of random pairs in random samples, each code's divided by its standard deviation."""
+    if not len(pairs):
+        return []
+    some = pairs[rng.integers(len(pairs), size=_POINTS)]
+    sample = rng.integers(len(responses), size=_POINTS)
+    spread = responses.std(axis=0)
+    spread[spread == 0] = 1
+    points = np.stack([responses[sample, some[:, side]] / spread[some[:, side]] for side in (0, 1)], axis=1)
+    return [[round(float(a), 3), round(float(b), 3)] for a, b in points]
+
+
+def _mean(R: Array, pairs: Array) -> float:
+    return float(R[pairs[:, 0], pairs[:, 1]].mean()) if len(pairs) else 0.0
+
+
+def _rounded(values: Array) -> list[float]:
+    return [float(f"{value:.6g}") for value in values]
+
+
+def _packed(codes: Array, model: PooledFeatures) -> str:
+    """Codes as bytes, each stretched to -127..127 about 0, in base64."""
+    D = model.candidates_[codes]
+    peak = np.maximum(np.abs(D).max(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return base64.b64encode(np.round(127 * D / peak).astype(np.int8).tobytes()).decode("ascii")
+
+
+def unpack_codes(text: str, patch: list[int]) -> Array:
+    """(codes, d) float of what `_packed` wrote."""
+    return np.frombuffer(base64.b64decode(text), np.int8).reshape(-1, int(np.prod(patch))).astype(np.float32)

@@ -1,0 +1,56 @@
+"""Accuracy over K, for K-means and for starting dictionaries 2, 4 and 8 times as large: the cells, a chart, a table."""
+
+from typing import TYPE_CHECKING
+
+from poolwise.experiments.cells import Cell, kmeans, pca, pdl
+from poolwise.experiments.drawing import COLOURS, axes, band
+from poolwise.experiments.results import NOTHING, Results, percent, table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SIZES = (100, 200, 400, 800, 1600, 3200)
+TIMES = (2, 4, 8)
+
+
+def grid_cells(dataset: str, way: str) -> list[Cell]:
+    """K-means at every size, and `way` ("pdl" or "pca") for every K whose starting dictionary is among the sizes."""
+    make = pdl if way == "pdl" else pca
+    cells = [kmeans(dataset, K) for K in SIZES]
+    return cells + [make(dataset, K, n * K) for K in SIZES for n in TIMES if n * K in SIZES]
+
+
+def draw_curves(results: Results, dataset: str, way: str, title: str) -> "Figure":
+    """Accuracy over K, a line for K-means and for each n; the paper's figures as open marks where it has them."""
+    figure, ax = axes(title, "codes kept, K", "accuracy, %")
+    make = pdl if way == "pdl" else pca
+    lines = {"K-means": [kmeans(dataset, K) for K in SIZES]}
+    lines |= {f"{n}× {way.upper()}": [make(dataset, K, n * K) for K in SIZES if n * K in SIZES] for n in TIMES}
+    for colour, (name, cells) in zip(COLOURS, lines.items(), strict=False):
+        band(ax, [(cell.K, found) for cell in cells if (found := results.of(cell))], name, colour)
+        paper = [(cell.K, value) for cell in cells if (value := results.paper(cell)) is not None]
+        if paper:
+            ax.plot(*zip(*paper, strict=True), "o", mfc="none", mec=colour, ms=8, mew=1.2, zorder=1)
+    ax.plot([], [], "o", mfc="none", mec="0.4", ms=8, label="the paper")
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(SIZES, [str(K) for K in SIZES])
+    ax.minorticks_off()
+    ax.legend(frameon=False, loc="lower right")
+    return figure
+
+
+def grid_table(results: Results, dataset: str, way: str) -> str:
+    """Rows M, columns K, as in the specification: ours, and the paper's below."""
+    rows = []
+    for M in SIZES:
+        ours, papers = [f"{M:,}"], ["*paper*"]
+        for K in SIZES:
+            make = pdl if way == "pdl" else pca
+            cell = kmeans(dataset, K) if K == M else make(dataset, K, M)
+            ours.append(results.text(cell) if K <= M else "")
+            papers.append(percent(results.paper(cell)) if K <= M else "")
+        if any(text not in ("", NOTHING) for text in ours[1:]):
+            rows.append(ours)
+            if any(text not in ("", NOTHING) for text in papers[1:]):
+                rows.append(papers)
+    return table(["M \\ K", *(f"{K:,}" for K in SIZES)], rows)

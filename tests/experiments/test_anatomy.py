@@ -1,0 +1,80 @@
+"""Responses before and after pooling, against plain loops over patches and images."""
+
+import json
+
+import numpy as np
+import pytest
+
+from poolwise import PooledFeatures
+from poolwise.experiments import anatomy
+from poolwise.experiments.running import Settings
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return PooledFeatures.preset("jia2012", n_codes=8, n_candidates=48, n_patches=8_000, max_iter=10, random_state=0).fit(
+        data.train
+    )
+
+
+@pytest.fixture(scope="module")
+def dissected(model, data):
+    return anatomy.dissect(model, data.train, 0, Settings(n_jobs=1))
+
+
+def test_correlation_before_pooling_is_that_of_patches_encoded_one_by_one(model, data, monkeypatch):
+    monkeypatch.setattr(anatomy, "_PATCHES", 500)
+    found, first = anatomy.responses_before(model, data.train, np.random.default_rng(1), 1)
+    rng, h = np.random.default_rng(1), 27
+    image, y, x = rng.integers(160, size=500), rng.integers(h, size=500), rng.integers(h, size=500)
+    f = []
+    for n, row, column in zip(image, y, x, strict=True):
+        p = data.train[n, row : row + 6, column : column + 6].astype(np.float64).ravel()
+        p = (p - p.mean()) / (p.std() + 10)
+        p = model.whitening_matrix_ @ (p - model.whitening_mean_)
+        f.append(np.maximum(0, model.candidates_ @ p - 0.25))
+    np.testing.assert_allclose(first, f, atol=1e-4)
+    varies = np.std(f, axis=0) > 0
+    np.testing.assert_allclose(found[np.ix_(varies, varies)], np.corrcoef(np.array(f).T[varies]), atol=1e-3)
+
+
+def test_rho_is_the_mean_over_all_pairs_of_a_cluster(model, dissected):
+    after, pairs = anatomy.correlation(model.covariance_), []
+    for i in range(48):
+        pairs += [after[i, j] for j in range(i) if model.cluster_[i] == model.cluster_[j]]
+    assert dissected["rho"]["after"] == pytest.approx(np.mean(pairs))
+
+
+def test_pooling_raises_correlation_in_clusters_and_exemplars_have_less(dissected):
+    rho = dissected["rho"]
+    assert rho["before"] < rho["after"]
+    assert rho["exemplars"] < rho["after"]
+
+
+def test_points_are_responses_of_the_pair(rng):
+    responses = rng.normal(size=(50, 3)) * [1, 2, 3]
+    points = np.array(anatomy._points(responses, np.array([[0, 2]]), rng))
+    unit = responses / responses.std(axis=0)
+    assert all(np.isclose(unit[:, [0, 2]], point, atol=1e-3).all(axis=1).any() for point in points[:20])
+
+
+def test_what_is_stored_is_json_and_the_codes_come_back(model, dissected):
+    again = json.loads(json.dumps(dissected))
+    codes = anatomy.unpack_codes(again["codes"], again["patch"])
+    assert codes.shape == (8, 108)
+    unit = model.codes_ / np.abs(model.codes_).max(axis=1, keepdims=True)
+    assert all(np.abs(unit - code / 127).max(axis=1).min() < 0.005 for code in codes)
+    assert len(again["approximation"]) == 8
+    assert len(again["spectrum"]) == 48
+
+
+def test_a_moved_code_and_a_recoloured_one_are_told_apart(rng):
+    p = np.zeros((6, 6, 3))
+    p[:, 2] = [1.0, 1.0, 1.0]
+    p[:, 3] = [-1.0, -1.0, -1.0]
+    moved = np.roll(p, 1, axis=1)
+    coloured = p * [1.0, -0.6, 0.2]
+    assert anatomy.likeness(p, moved) > 0.99
+    assert anatomy.likeness(p, coloured) < 0.35
+    grey, grey_coloured = (q.mean(axis=2, keepdims=True) for q in (p, coloured))
+    assert anatomy.likeness(grey, grey_coloured) > 0.99

@@ -1,0 +1,77 @@
+"""Cells: their keys tell them apart, and the catalogue asks for those of the paper."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from poolwise.experiments.catalogue import EXPERIMENTS, cells_of
+from poolwise.experiments.cells import Cell, in_runs, kmeans, pca, pdl, quick
+from poolwise.experiments.published import CIFAR10
+
+CELL = pdl("cifar10", 200, 800)
+CHANGES = {
+    "dataset": "stl10",
+    "K": 100,
+    "M": 1600,
+    "seed": 1,
+    "selection": "greedy",
+    "transform": None,
+    "svm": "searched",
+    "labels": "folds",
+    "quick": True,
+}
+
+
+@pytest.mark.parametrize("field", [field.name for field in fields(Cell)])
+def test_every_field_changes_the_key(field):
+    assert replace(CELL, **{field: CHANGES[field]}).key != CELL.key
+
+
+def test_kmeans_pca_and_selection_have_different_keys():
+    assert len({cell.key for cell in (kmeans("cifar10", 200), pca("cifar10", 200, 200), pdl("cifar10", 200, 200))}) == 3
+
+
+def test_a_cell_comes_back_from_its_json():
+    assert Cell(**CELL.to_json()) == CELL
+
+
+def test_runs_take_the_seeds_in_turn():
+    assert [(cell.seed, cell.K) for cell in in_runs([CELL, replace(CELL, K=100)], [3, 4])] == [
+        (3, 200),
+        (3, 100),
+        (4, 200),
+        (4, 100),
+    ]
+
+
+def test_table_1_asks_for_every_figure_of_the_papers_table():
+    cells = set(EXPERIMENTS["table1-cifar"].cells("stl10"))
+    for K, M in ((200, 200), (200, 400), (200, 800), (200, 1600), (1600, 1600), (1600, 3200)):
+        assert (M, K) in CIFAR10
+        assert (kmeans("cifar10", K) if K == M else pdl("cifar10", K, M)) in cells
+    assert all(pca("cifar10", 200, M) in cells for M in (400, 800, 1600))
+
+
+def test_the_ablations_have_every_way_with_and_without_transform():
+    cells = set(EXPERIMENTS["ablations"].cells("stl10"))
+    for way in ("affinity", "kmedoids", "greedy", "cholesky", "random", "authors"):
+        assert pdl("cifar10", 200, 800, selection=way) in cells
+        assert pdl("cifar10", 200, 800, selection=way, transform=None) in cells
+    assert kmeans("cifar10", 200, svm="100 rounds") in cells
+
+
+def test_stl_has_both_protocols_and_birds_one_run():
+    labels = {cell.labels for cell in EXPERIMENTS["table1-stl"].cells("stl10-unlabeled")}
+    assert labels == {"all", "folds"}
+    assert {cell.dataset for cell in EXPERIMENTS["table1-stl"].cells("stl10-unlabeled")} == {"stl10-unlabeled"}
+    assert {cell.seed for cell in cells_of([EXPERIMENTS["table2-birds"]], "stl10", 7, None, False)} == {7}
+
+
+def test_cells_of_all_are_each_there_once_and_can_be_limited():
+    everything = list(EXPERIMENTS.values())
+    cells = cells_of(everything, "stl10", 0, 2, False)
+    assert len(cells) == len(set(cells))
+    assert {cell.seed for cell in cells} == {0, 1}
+    assert {cell.K for cell in cells_of(everything, "stl10", 0, 1, False, [200])} == {200}
+    assert all(cell.quick and cell.M <= 800 for cell in cells_of(everything, "stl10", 0, 1, True))
+    assert quick(CELL).key != quick(replace(CELL, K=100)).key

@@ -14,7 +14,7 @@ Labels = Literal["all", "folds"]
 class Cell:
     """One entry of the store.
 
-    dataset : one of `protocols.PROTOCOLS`: "cifar10", "stl10", "stl10-unlabeled" or "cub200"
+    dataset : one of `protocols.PROTOCOLS`: "cifar10", "stl10", ...
     K, M : codes kept, and the starting dictionary's
     seed : of the starting dictionary and of the selection
     selection : a way of `poolwise.selection`, or None where nothing is selected: K-means (K = M) and PCA

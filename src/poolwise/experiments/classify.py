@@ -12,7 +12,7 @@ from poolwise.experiments.cells import Cell
 from poolwise.experiments.protocols import Data
 
 ROUNDS = 100
-_SEARCHED = tuple(0.005 * 2.0**power for power in range(-6, 3, 2))
+_SEARCHED = tuple(0.005 * 4.0**power for power in range(-3, 4))
 
 
 def classify(cell: Cell, X_train: Array, X_test: Array, data: Data, gamma: float, n_jobs: int | None) -> dict[str, Any]:

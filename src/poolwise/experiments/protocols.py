@@ -89,5 +89,7 @@ PROTOCOLS = {
     "cifar10": Protocol("CIFAR-10", _cifar10, {}),
     "stl10": Protocol("STL-10 at 32×32, codes from the training images", _stl10, {}),
     "stl10-unlabeled": Protocol("STL-10 at 32×32", _stl10_unlabeled, {}),
+    # (p / 255 - mean) / (std + 10) is (p - mean) / (std + 2550) of pixels in 0..255
+    "stl10-unit": Protocol("STL-10 at 32×32, pixels in 0..1", _stl10, {"contrast_offset": 255 * 10.0}),
     "cub200": Protocol("CUB-200-2011", _cub200, {"patch_size": 5, "pool": "max", "grid": 4}),
 }

@@ -23,8 +23,8 @@ CUB200_OTHERS = {"bag of SIFT": 18.60, "pose pooling, linear SVM": 24.21, "pose 
 RHO = {"before": 0.282, "after": 0.756, "exemplars": 0.165}
 LAW = {"a": 90.5, "b": -80.5}
 
-ACCURACY = {"cifar10": CIFAR10, "stl10": STL10, "stl10-unlabeled": STL10, "cub200": CUB200}
-PCA = {"cifar10": CIFAR10_PCA, "stl10": STL10_PCA, "stl10-unlabeled": STL10_PCA, "cub200": {}}
+ACCURACY = {"cifar10": CIFAR10, **dict.fromkeys(("stl10", "stl10-unlabeled", "stl10-unit"), STL10), "cub200": CUB200}
+PCA = {"cifar10": CIFAR10_PCA, **dict.fromkeys(("stl10", "stl10-unlabeled", "stl10-unit"), STL10_PCA), "cub200": {}}
 
 
 def published(dataset: str, K: int, M: int, pca: bool = False) -> float | None:

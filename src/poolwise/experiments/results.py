@@ -72,6 +72,10 @@ class Results:
         common = set.intersection(*(some for some in seeds if some)) if any(seeds) else set()
         return [self.of(cell, common) for cell in cells]
 
+    def gammas(self, cell: Cell) -> str:
+        """The γ that were chosen for a cell, the smallest first."""
+        return ", ".join(f"{gamma:.2g}" for gamma in sorted({entry["gamma"] for entry in self._entries(cell)})) or NOTHING
+
     def _entries(self, cell: Cell) -> list[dict[str, Any]]:
         return self._by_cell.get(replace(quick(cell) if self.quick else cell, seed=0), [])
 

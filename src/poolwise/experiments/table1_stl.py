@@ -46,7 +46,7 @@ def _section(results: Results) -> str:
 {budget_table(results, results.stl)}
 
 **Why ours is higher.** The loader in the authors' public code resizes STL-10 with a function of scikit-image that gives pixels
-in 0..1, while the constants of the method are for 0..255: the offset 10 of the contrast normalisation then exceeds every patch's
+in 0..1, while the constants of the method are for 0..255: the offset 10 of the contrast normalisation then exceeds any patch's
 contrast, and the offset 0.1 of the whitening most of its eigenvalues. The same with pixels in 0..1, all else unchanged:
 
 {budget_table(results, "stl10-unit")}

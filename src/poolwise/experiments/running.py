@@ -9,7 +9,7 @@ from typing import Any
 from poolwise import __version__
 from poolwise.experiments.cells import Cell
 from poolwise.experiments.classify import classify
-from poolwise.experiments.protocols import PROTOCOLS, Data, Home
+from poolwise.experiments.protocols import PROTOCOLS, QUICK, QUICK_TEST, QUICK_TRAIN, Data, Home
 from poolwise.experiments.start import Start
 from poolwise.experiments.store import Store
 
@@ -95,9 +95,11 @@ class Clock:
 
 def _work(dataset: str, M: int, seed: int, quick: bool) -> float:
     """Of one dictionary, roughly: products of images and patches with M codes, and messages between these."""
-    positions, d, images = {"cub200": (124 * 124, 75, 17_782)}.get(dataset, (27 * 27, 108, 60_000))
+    positions, d, images = (124 * 124, 75, 17_782) if dataset == "cub200" else (27 * 27, 108, 60_000)
     images = 13_000 if dataset.startswith("stl10") else images
-    return float(M) * (d * (positions * images + 100 * 400_000) + 2_000 * M)
+    images = min(images, QUICK_TRAIN + QUICK_TEST) if quick else images
+    patches, rounds = (QUICK["n_patches"], QUICK["max_iter"]) if quick else (400_000, 100)
+    return float(M) * (d * (positions * images + rounds * patches) + 2_000 * M)
 
 
 def say_seconds(seconds: float) -> str:

@@ -63,6 +63,7 @@ def measure(cells: Iterable[Cell], store: Store, settings: Settings, tell: Tell)
             done += 1
             tell(f"{done} of {len(missing)}: {cell.key}: {result['accuracy']:.2%}")
             del X_train, X_test
+        del source  # before the next one is made: its features are gigabytes
         clock.tick(time.perf_counter() - begun)
 
 

@@ -15,6 +15,7 @@ ORDER = [
     "atomic",
     "regular",
     "arrays",
+    "tiles",
     "kernels",
     "engine",
     "progress",

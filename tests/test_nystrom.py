@@ -60,3 +60,17 @@ def test_projection_is_the_same_bits_however_rows_are_split(rng, M, K, split):
     parts = np.concatenate([nystrom.project(X[i : i + split], right) for i in range(0, 150, split)])
     assert parts.tobytes() == whole.tobytes()
     assert nystrom.project(X[:0], right).shape == (0, K)
+
+
+def test_the_leading_spectrum_is_that_of_eigvalsh(C, rng, engine):
+    exact = np.linalg.eigvalsh(C)[::-1]
+    every = nystrom.leading_spectrum(C, 60, rng, engine)
+    np.testing.assert_allclose(every, exact, rtol=1e-3, atol=1e-5 * exact[0])
+    np.testing.assert_allclose(nystrom.leading_spectrum(C, 8, rng, engine), exact[:8], rtol=1e-3)
+    U = np.linalg.qr(rng.normal(size=(700, 700)))[0]
+    slow = (U * np.arange(1, 701) ** -1.2) @ U.T  # decays as slowly as those of real codes; more rows than a block
+    np.testing.assert_allclose(nystrom.leading_spectrum(slow, 100, rng, engine), np.arange(1, 101) ** -1.2, rtol=0.05)
+
+
+def test_the_leading_spectrum_of_nothing_is_zeros(rng, engine):
+    assert nystrom.leading_spectrum(np.zeros((5, 5)), 9, rng, engine).tolist() == [0] * 5

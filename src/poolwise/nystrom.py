@@ -16,10 +16,13 @@ import numpy as np
 import scipy.linalg
 
 from poolwise.arrays import Array
-from poolwise.engine import spans
+from poolwise.engine import Threads, spans
 
 CUT_OFF = 1e-7
 _PANEL = 16
+_ROWS = 512
+_POWERS = 3
+_MORE_DIRECTIONS = 48
 
 
 def _inverse_root(C_SS: Array) -> Array:
@@ -89,6 +92,31 @@ def _unexplained(C: Array, explained: float) -> float:
 def spectrum(C: Array) -> Array:
     """(M,) eigenvalues of C, the largest first."""
     return np.asarray(scipy.linalg.eigvalsh(C)[::-1])
+
+
+def leading_spectrum(C: Array, count: int, rng: np.random.Generator, engine: Threads) -> Array:
+    """(count,) about the largest eigenvalues of C, the largest first, in the time of a few products with a thin matrix.
+
+    Randomised subspace iteration (Halko, Martinsson and Tropp 2011): the subspace of `count` and some more random directions is
+    multiplied by C a few times, and C's eigenvalues inside it are never larger than C's own. Products are in float32, in
+    blocks of rows, so no copy of C is made.
+
+    >>> C = np.diag(0.8 ** np.arange(60))
+    >>> with Threads(1) as engine:
+    ...     np.allclose(leading_spectrum(C, 5, np.random.default_rng(0), engine), spectrum(C)[:5], rtol=1e-4)
+    True
+    """
+    M = len(C)
+    count = min(count, M)
+    Q = rng.normal(size=(M, min(M, count + _MORE_DIRECTIONS))).astype(np.float32)
+
+    def multiply(Q: Array) -> Array:
+        return np.concatenate(list(engine.map(lambda rows: C[rows].astype(np.float32) @ Q, spans(M, _ROWS))))
+
+    for _ in range(_POWERS):
+        Q = scipy.linalg.qr(multiply(Q), mode="economic", overwrite_a=True, check_finite=False)[0]
+    inside = (Q.T @ multiply(Q)).astype(np.float64)
+    return np.maximum(scipy.linalg.eigvalsh((inside + inside.T) / 2)[::-1][:count], 0)
 
 
 def approximate_spectrum(C: Array, selected: Array) -> Array:

@@ -22,6 +22,7 @@ _COMMANDS = {
     "transform": "Compute the features of images with a model.",
     "predict": "Tell the label of each image, and its margin for every class.",
     "evaluate": "Compare a model's labels with those of images.",
+    "report": "Write a page that shows what a model has learned.",
     "inspect": "Tell what a model is: parameters, sizes, cost, where it came from.",
     "datasets": "Tell which data sets are there and where they are looked for; fetch them.",
     "reproduce": "Repeat the paper's experiments on the real data.",

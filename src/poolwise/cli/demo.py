@@ -11,8 +11,9 @@ from typing import Any
 import click
 
 from poolwise.atomic import replacing
+from poolwise.cli import options
 from poolwise.cli.model import draw_clusters
-from poolwise.cli.output import check_output
+from poolwise.cli.output import check_output, check_report
 
 CANDIDATES_PER_CODE = 8
 _REPEATS = 5
@@ -33,6 +34,7 @@ _REPEATS = 5
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where the picture of the clusters goes.",
 )
+@options.report
 @click.option(
     "--save-images",
     default=None,
@@ -43,7 +45,15 @@ _REPEATS = 5
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 def command(
-    codes: int, seed: int, runs: int, jobs: int | None, output: Path, save_images: Path | None, as_json: bool, quiet: bool
+    codes: int,
+    seed: int,
+    runs: int,
+    jobs: int | None,
+    output: Path,
+    report: Path | None,
+    save_images: Path | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Learn features on the embedded photos and show what came out.
 
@@ -55,6 +65,7 @@ def command(
     Examples:
       poolwise demo
       poolwise demo --codes 64 -o clusters.png
+      poolwise demo --codes 64 --report demo.html
       poolwise demo --json --quiet
       poolwise demo --save-images photos
     """
@@ -64,15 +75,18 @@ def command(
     if jobs == 0:
         raise click.BadParameter("0 threads cannot work; give a number, or -1 for every core", param_hint="--jobs")
     check_output(output, (".png",))
-    result = run(codes, range(seed, seed + runs), jobs, output, verbose=not quiet)
+    check_report(report)
+    result = run(codes, range(seed, seed + runs), jobs, output, report, verbose=not quiet)
     if as_json:
         click.echo(json.dumps(result))
     else:
         _show(result)
 
 
-def run(codes: int, seeds: Sequence[int], jobs: int | None, output: Path, *, verbose: bool) -> dict[str, Any]:
-    """Do it, write the picture of the first run, and give what the table shows."""
+def run(
+    codes: int, seeds: Sequence[int], jobs: int | None, output: Path, report: Path | None = None, *, verbose: bool
+) -> dict[str, Any]:
+    """Do it, write the picture and the page of the first run, and give what the table shows."""
     from poolwise import LinearSVM, PooledFeatures
     from poolwise.datasets import load_photos
     from poolwise.progress import Stages
@@ -98,6 +112,8 @@ def run(codes: int, seeds: Sequence[int], jobs: int | None, output: Path, *, ver
         if seed == seeds[0]:
             with replacing(output) as temporary:
                 draw_clusters(selected).save(temporary, format="PNG")
+            if report is not None:
+                _write_report(selected, train, test, report, stages, verbose=verbose)
     return {
         "chance": 1 / len(train.target_names),
         "codes": codes,
@@ -107,7 +123,33 @@ def run(codes: int, seeds: Sequence[int], jobs: int | None, output: Path, *, ver
         "test_images": len(test.images),
         "methods": [{"name": name, **_summary(results)} for name, results in methods.items()],
         "picture": str(output),
+        "report": None if report is None else str(report),
     }
+
+
+def _write_report(model: Any, train: Any, test: Any, path: Path, stages: Any, *, verbose: bool) -> None:
+    """The page of the selected codes, with the accuracy of fewer and more of the same candidates."""
+    from sklearn.pipeline import make_pipeline
+
+    from poolwise import LinearSVM
+    from poolwise.report import write_report
+
+    K = len(model.codes_)
+    budget = {}
+    for size in sorted({max(1, K // 4), max(1, K // 2), K, 2 * K, 4 * K}):
+        budget[size] = _evaluate(model.reselect(n_codes=size), train, test, stages)["accuracy"]
+    svm = LinearSVM(n_jobs=model.n_jobs).fit(model.transform(train.images), train.target_names[train.target])
+    write_report(
+        make_pipeline(model, svm),
+        path,
+        test.images,
+        test.target_names[test.target],
+        title="Sixteen photographs",
+        names=[f"test image {row}" for row in range(len(test.images))],
+        budget=budget,
+        provenance={"command": "poolwise demo", "images": len(train.images)},
+        verbose=verbose,
+    )
 
 
 def _save_images(folder: Path, *, verbose: bool) -> None:
@@ -188,5 +230,7 @@ def _show(result: dict[str, Any]) -> None:
         "PDL": f"of {result['candidates']} candidates, the {result['codes']} that say something different after pooling",
         "picture": f"{result['picture']}: each column a code that was kept, above codes that it stands for",
     }
+    if result["report"] is not None:
+        lines["report"] = f"{result['report']}: open it in a browser"
     for name, text in lines.items():
         console.print(f"{name:<10}{text}", highlight=False, soft_wrap=True, markup=False)

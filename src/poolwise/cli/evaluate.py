@@ -83,6 +83,7 @@ def class_numbers(images: "Images", classes: "Array", where: Path | str) -> "Arr
     import numpy as np
 
     from poolwise.images import ImageError
+    from poolwise.report.accuracy import spelled
 
     if images.labels is None:
         raise ImageError(
@@ -90,20 +91,16 @@ def class_numbers(images: "Images", classes: "Array", where: Path | str) -> "Arr
             "it has no labels to compare with; put the images into one folder per class, give a .csv with labels, or use "
             "`poolwise predict`",
         )
-    numbers = {_spelled(name): number for number, name in enumerate(classes.tolist())}
+    numbers = {spelled(name): number for number, name in enumerate(classes.tolist())}
     labels, place = np.unique(images.labels, return_inverse=True)
-    unknown = [_spelled(label) for label in labels.tolist() if _spelled(label) not in numbers]
+    unknown = [spelled(label) for label in labels.tolist() if spelled(label) not in numbers]
     if unknown:
         raise ImageError(
             where,
             f"the model does not know the label{'s' * (len(unknown) > 1)} {_few(unknown)}; it was fitted on "
             f"{_few(list(numbers))}. Remove or rename those images, or fit with them",
         )
-    return np.array([numbers[_spelled(label)] for label in labels.tolist()], np.int64)[place]
-
-
-def _spelled(label: Any) -> str:
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+    return np.array([numbers[spelled(label)] for label in labels.tolist()], np.int64)[place]
 
 
 def _few(names: list[str]) -> str:

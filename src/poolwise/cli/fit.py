@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolwise.cli import options
-from poolwise.cli.output import check_output, print_json
+from poolwise.cli.output import check_output, check_report, print_json
 from poolwise.cli.parameters import first_parameters, given, other_parameters
 from poolwise.cli.source import Reading
 from poolwise.cli.wording import as_options
@@ -30,6 +30,7 @@ _FOLDS = 5
     help="A linear SVM on the features; cv looks for the best gamma.  [default: svm if there are labels, else none]",
 )
 @options.gamma
+@options.report
 @click.option("--slim", is_flag=True, help="Leave out of the file what only choosing again and `inspect --clusters` need.")
 @click.option(
     "--seed",
@@ -65,6 +66,8 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     reading, changes = Reading.take(given_options, part="train"), given(ctx, given_options)
     output, as_json, quiet = (given_options[name] for name in ("output", "as_json", "quiet"))
     check_output(output, (".safetensors",), inputs=(reading.images,))
+    report = given_options["report"]
+    check_report(report, inputs=(reading.images, output))
     reading.check()
     changes |= {"random_state": given_options["random_state"], "n_jobs": given_options["n_jobs"], "verbose": int(not quiet)}
     classifier, gamma = given_options["classifier"], given_options["gamma"]
@@ -87,6 +90,9 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
         "grey": bool(reading.grey),
     }
     result = fit(features, svm, images, output, stages, slim=given_options["slim"], provenance=provenance)
+    if report is not None:
+        write_report_of(features, svm, images, report, output.name, provenance, changes["n_jobs"], quiet=quiet)
+        result["report"] = str(report)
     if as_json:
         print_json(result)
     else:
@@ -136,6 +142,19 @@ def fit(
         "converged": None if svm is None else bool(svm.converged_),
         "seconds": round(seconds, 3),
     }
+
+
+def write_report_of(
+    features: Any, svm: Any, images: "Images", path: Path, title: str, told: dict[str, Any], n_jobs: int | None, *, quiet: bool
+) -> None:
+    """The page of a model that was fitted on these images."""
+    from sklearn.pipeline import make_pipeline
+
+    from poolwise.report import write_report
+
+    features.set_params(n_jobs=n_jobs)
+    model = features if svm is None else make_pipeline(features, svm)
+    write_report(model, path, images, title=title, provenance=told, learned_from=True, verbose=not quiet)
 
 
 def estimators(preset: str | None, changes: dict[str, Any], classifier: str | None, gamma: float | None) -> tuple[Any, Any]:
@@ -206,5 +225,7 @@ def _show(result: dict[str, Any]) -> None:
         rest = "" if result["converged"] else ", not converged"
         lines["classifier"] = f"{result['classes']:,} classes, linear SVM, gamma {result['gamma']:.3g}{rest}"
     lines["time"] = f"{result['seconds']:.1f} s"
+    if "report" in result:
+        lines["report"] = result["report"]
     for name, text in lines.items():
         click.echo(f"{name:<12}{text}")

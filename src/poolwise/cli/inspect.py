@@ -65,15 +65,14 @@ def command(model: Path, codes: Path | None, clusters: Path | None, as_json: boo
 def summarize(path: Path, description: dict[str, Any]) -> dict[str, Any]:
     """What `--json` prints."""
     from poolwise.modelfile.features import n_outputs
-    from poolwise.patches import position_grid
+    from poolwise.report.cost import multiply_adds
 
     part = description["parts"]["features"]
     fitted, classifier = part["fitted"], description["parts"].get("classifier")
     (H, W, c), (ph, pw) = fitted["image_shape"], fitted["patch_size"]
-    h, w = position_grid((H, W), (ph, pw), fitted["stride"])
+    shape = None if classifier is None else (classifier["fitted"]["rows"], classifier["fitted"]["features"])
     cells = sum(rows * columns for rows, columns in fitted["grids"])
     K, features = fitted["codes"], n_outputs(part)
-    outputs = K * (2 if fitted["two_sided"] else 1)
     result = {
         "model": str(path),
         "kind": description["kind"],
@@ -85,11 +84,9 @@ def summarize(path: Path, description: dict[str, Any]) -> dict[str, Any]:
         "candidates": fitted["candidates"],
         "features": features,
         "classes": None,
-        "multiply_adds": {
-            "encoding": h * w * ph * pw * c * K,
-            "transform": cells * outputs * (fitted["projected"] or 0),
-            "classifier": 0,
-        },
+        "multiply_adds": multiply_adds(
+            (H, W, c), (ph, pw), fitted["stride"], K, cells, 2 if fitted["two_sided"] else 1, fitted["projected"], shape
+        ),
         "parameters": part["parameters"],
         "fitted": fitted,
         "classifier": None,
@@ -99,7 +96,6 @@ def summarize(path: Path, description: dict[str, Any]) -> dict[str, Any]:
     if classifier is not None:
         learned = classifier["fitted"]
         result["classes"] = len(learned["classes"]["values"])
-        result["multiply_adds"]["classifier"] = learned["rows"] * learned["features"]
         result["classifier"] = {
             "estimator": classifier["estimator"],
             "classes": learned["classes"]["values"],

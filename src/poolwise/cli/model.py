@@ -65,16 +65,9 @@ def open_both(
 
 def draw_clusters(features: Any) -> Any:
     """Each code kept above those that it stands for, the most alike after pooling first; a picture."""
-    import numpy as np
+    from poolwise import report
 
-    from poolwise.affinity import similarity
-    from poolwise.estimators.learning import of_codes
-    from poolwise.report import cluster_mosaic
-
-    M = len(features.candidates_)
-    closeness = similarity(of_codes(features.covariance_, M))[np.arange(M), features.cluster_]
-    shape = (*features.patch_size_, features.image_shape_in_[2])
-    return cluster_mosaic(features.candidates_, features.cluster_, shape, closeness=closeness)
+    return report.draw_clusters(features, whitened=True)
 
 
 def each_block(features: Any, images: "Images", stages: Stages, take: Callable[[slice, "Array"], None]) -> None:

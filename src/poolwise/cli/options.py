@@ -136,12 +136,12 @@ def output(help: str, *, required: bool = True) -> Callable[[Command], Command]:
     return click.option("-o", "--output", required=required, type=click.Path(dir_okay=False, path_type=Path), help=help)
 
 
-def images(command: Command, default: str = "  [default: as in fit]") -> Command:
+def images(command: Command, default: str = "  [default: as in fit]", *, required: bool = True) -> Command:
     """IMAGES, and how they are read; `source.Reading` takes them all."""
     of_model = f"Files only.{default}"
     for add in reversed(
         [
-            click.argument("images", type=click.Path(path_type=Path)),
+            click.argument("images", type=click.Path(path_type=Path), required=required),
             click.option("--member", default=None, help="Which array of a .npz file, such as x_test."),
             click.option("--columns", default=None, type=Columns(), help="Columns of a .csv file.  [default: path,label]"),
             click.option("--resize", default=None, type=Pair(single=False), metavar="HxW", help=f"Resize images. {of_model}"),
@@ -174,6 +174,22 @@ def images(command: Command, default: str = "  [default: as in fit]") -> Command
     ):
         command = add(command)
     return command
+
+
+def images_if_any(command: Command) -> Command:
+    """The same where a command does without, too."""
+    return images(command, required=False)
+
+
+def report(command: Command) -> Command:
+    """--report, a page beside the command's own result."""
+    return click.option(
+        "--report",
+        default=None,
+        metavar="FILE.html",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Also write a page that shows what came out; needs poolwise[report].",
+    )(command)
 
 
 def images_to_fit(command: Command) -> Command:

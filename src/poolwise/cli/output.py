@@ -6,6 +6,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -32,6 +33,15 @@ def check_output(path: Path, endings: tuple[str, ...], option: str = "--output",
         with suppress(OSError):
             if path.exists() and path.samefile(source):
                 raise click.BadParameter(f"{path} is also what is read; give another name", param_hint=option)
+
+
+def check_report(path: Path | None, option: str = "--report", inputs: tuple[Path, ...] = ()) -> None:
+    """The same for a page of HTML, and an error if what writes it is not installed."""
+    if path is None:
+        return
+    check_output(path, (".html", ".htm"), option, inputs)
+    if find_spec("jinja2") is None:
+        raise click.UsageError(f"{option} needs jinja2, which is not installed: pip install 'poolwise[report]'")
 
 
 def print_json(result: Mapping[str, Any]) -> None:

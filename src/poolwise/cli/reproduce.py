@@ -3,11 +3,17 @@
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from poolwise.cli.options import SETTINGS
-from poolwise.cli.output import say
+from poolwise.cli.options import report as report_option
+from poolwise.cli.output import check_report, say
+
+if TYPE_CHECKING:
+    from poolwise.experiments.experiment import Experiment
+    from poolwise.experiments.results import Results
 
 NAMES = {
     "table1-cifar": "accuracy on CIFAR-10 with 200 and 1600 codes",
@@ -56,6 +62,7 @@ class _Command(click.Command):
     help="The folder of results.json and pictures; what is there already is not measured again.",
 )
 @click.option("--quick", is_flag=True, help="Fewer images, patches and codes: minutes, but nothing to compare with the paper.")
+@report_option
 @click.option("--jobs", default=None, type=int, help="Threads; results do not depend on it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the cells as one JSON object instead of tables.")
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
@@ -67,6 +74,7 @@ def command(
     data: Path | None,
     store: Path,
     quick: bool,
+    report: Path | None,
     jobs: int | None,
     as_json: bool,
     quiet: bool,
@@ -83,6 +91,7 @@ def command(
     """
     if jobs == 0:
         raise click.BadParameter("0 threads cannot work; give a number, or -1 for every core", param_hint="--jobs")
+    check_report(report)
     from poolwise.experiments.catalogue import EXPERIMENTS, cells_of, run
     from poolwise.experiments.page import save_pictures, write_page
     from poolwise.experiments.protocols import stl10_here
@@ -95,7 +104,10 @@ def command(
     if name == "page":
         if not results_here.path.exists():
             raise click.UsageError(f"{results_here.path} is not there; run an experiment first, or give its --store")
-        say(f"wrote {write_page(results_here, Results(results_here, quick=quick, stl=results_here.stl()))}")
+        results = Results(results_here, quick=quick, stl=results_here.stl())
+        say(f"wrote {write_page(results_here, results)}")
+        if report is not None:
+            _write_report(report, list(EXPERIMENTS.values()), results, store)
         return
     chosen = list(EXPERIMENTS.values()) if name == "all" else [EXPERIMENTS[name]]
     tell = (lambda text: None) if quiet else say
@@ -106,16 +118,31 @@ def command(
     except KeyboardInterrupt:
         say(f"what is done is in {results_here.path}; the same command goes on from there")
         raise
+    results = Results(results_here, quick=quick, stl=stl)
+    for experiment in chosen:
+        save_pictures(experiment.pictures(results), store)
+    if report is not None:
+        _write_report(report, chosen, results, store)
     if as_json:
         cells = cells_of(chosen, stl, seed, runs, quick, codes)
         click.echo(json.dumps({"cells": {cell.key: results_here.get(cell) for cell in cells}}))
         return
-    results = Results(results_here, quick=quick, stl=stl)
     if quick:
         click.echo("Quick: few images and patches, and dictionaries a quarter as large as the tables name.\n")
     for experiment in chosen:
-        save_pictures(experiment.pictures(results), store)
-        text = re.sub(
-            r"!\[(.*?)\]\(reproduction/(.*?)\)", lambda link: f"{link[1]}: {store / link[2]}", experiment.section(results)
-        )
+        text = _PICTURE.sub(lambda link: f"{link[1]}: {store / link[2]}", experiment.section(results))
         click.echo(f"{experiment.title}\n\n{text}")
+
+
+def _write_report(path: Path, chosen: "list[Experiment]", results: "Results", store: Path) -> None:
+    """Sections and pictures of the experiments as one page."""
+    from poolwise.report.story import Chapter, write_story
+
+    chapters = []
+    for experiment in chosen:
+        text = experiment.section(results)
+        pictures = {name: (store / name).read_bytes() for _, name in _PICTURE.findall(text) if (store / name).is_file()}
+        text = _PICTURE.sub(lambda link: f"![{link[1]}]({link[2]})", text)
+        chapters.append(Chapter(experiment.title, f"`poolwise reproduce {experiment.name}`\n\n{text}", pictures))
+    write_story(path, "The paper, reproduced", chapters)
+    say(f"wrote {path}")

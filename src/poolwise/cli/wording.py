@@ -54,6 +54,10 @@ _OF_COMMAND = {
         "give labels=None to take all without labels": "use `poolwise predict`, which needs no labels",
         "labels=None to go without": "use `poolwise predict`, which needs none",
     },
+    "report": {
+        "give labels=None to take all without labels": "give --no-labels to take all without labels",
+        "labels=None to go without": "--no-labels to go without",
+    },
     "plan": {", or give labels=None to take all without labels": "", ", or labels=None to go without": ""},
 }
 _NAMES = re.compile(rf"(?<![\w./-])({'|'.join(sorted(OPTIONS, key=len, reverse=True))})(=|\b)")

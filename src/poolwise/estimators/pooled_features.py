@@ -24,6 +24,7 @@ from poolwise.estimators.learning import (
     unchanged_on_failure,
 )
 from poolwise.estimators.method_and_parameter import TransformIsAParameterToo
+from poolwise.estimators.notebook import ShowsItsCodes
 from poolwise.estimators.parameters import check_parameters, check_selection, fit_to_images
 from poolwise.estimators.presets import PRESETS
 from poolwise.estimators.randomness import generators
@@ -39,7 +40,7 @@ from poolwise.whitening import Kind, Whitening
 _BLOCK = 16384
 
 
-class PooledFeatures(TransformIsAParameterToo, TransformerMixin, BaseEstimator):
+class PooledFeatures(ShowsItsCodes, TransformIsAParameterToo, TransformerMixin, BaseEstimator):
     """Learn a dictionary of codes from images without labels, and turn images into pooled features.
 
     Patches p are contrast-normalised and whitened; K-means gives codes d_k; a code's activation max(0, d_k·p - α) is

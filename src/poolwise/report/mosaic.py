@@ -1,11 +1,10 @@
-"""Codes as a picture: every code is a small patch of colour contrasts about grey."""
-
-import math
+"""Codes as pictures: side by side, and each above those that it stands for."""
 
 import numpy as np
 from PIL import Image
 
 from poolwise.arrays import Array
+from poolwise.tiles import arrange, draw_tiles
 
 _BACKGROUND = 255
 
@@ -33,16 +32,7 @@ def code_mosaic(
     >>> code_mosaic(np.eye(4, 12), (2, 2, 3), zoom=4, gap=2).size
     (22, 22)
     """
-    K = len(codes)
-    pixels = _draw(codes, patch_shape, zoom)
-    columns = columns or math.ceil(math.sqrt(K))
-    rows = math.ceil(K / columns)
-    h, w = pixels.shape[1:3]
-    canvas = np.full((rows * (h + gap) + gap, columns * (w + gap) + gap, 3), _BACKGROUND, np.uint8)
-    for k in range(K):
-        y, x = gap + (k // columns) * (h + gap), gap + (k % columns) * (w + gap)
-        canvas[y : y + h, x : x + w] = pixels[k]
-    return Image.fromarray(canvas)
+    return Image.fromarray(arrange(draw_tiles(codes, patch_shape), columns, zoom=zoom, gap=gap))
 
 
 def cluster_mosaic(
@@ -81,7 +71,7 @@ def cluster_mosaic(
     >>> cluster_mosaic(np.eye(4, 12), np.array([0, 0, 0, 3]), (2, 2, 3), zoom=4, gap=2).size
     (22, 36)
     """
-    pixels = _draw(candidates, patch_shape, zoom)
+    pixels = draw_tiles(candidates, patch_shape).repeat(zoom, axis=1).repeat(zoom, axis=2)
     h, w = pixels.shape[1:3]
     exemplars, sizes = np.unique(cluster, return_counts=True)
     exemplars = exemplars[np.argsort(-sizes, kind="stable")]
@@ -102,19 +92,6 @@ def cluster_mosaic(
                 canvas[y : y + h, x : x + w] = pixels[i]
         top += height
     return Image.fromarray(canvas)
-
-
-def _draw(codes: Array, patch_shape: tuple[int, int, int], zoom: int) -> Array:
-    """(K, height · zoom, width · zoom, 3) uint8."""
-    K = len(codes)
-    if K == 0 or codes.shape[1] != math.prod(patch_shape):
-        raise ValueError(f"codes of shape {codes.shape} are not patches of {patch_shape} (height, width, channels)")
-    tiles = np.asarray(codes, np.float64).reshape(K, *patch_shape)
-    if patch_shape[2] != 3:
-        tiles = np.repeat(tiles.mean(axis=3, keepdims=True), 3, axis=3)
-    peak = np.abs(tiles).max(axis=(1, 2, 3), keepdims=True)
-    pixels = np.round(127.5 + 127.5 * tiles / np.where(peak > 0, peak, 1)).astype(np.uint8)
-    return pixels.repeat(zoom, axis=1).repeat(zoom, axis=2)
 
 
 def by_colour(codes: Array, channels: int) -> Array:

@@ -1,0 +1,110 @@
+"""What pooling made alike: correlations of codes with their exemplars, and all codes in an order in which clusters show.
+
+    ρ_i = C_{i e} / sqrt(C_ii C_ee),   e the exemplar of i
+
+A code with two sides has two outputs, which count as two samples of it: their covariances are added, as for selection.
+
+C : (M, M) or two-sided (2M, 2M) covariance of outputs    cluster : (M,) exemplar of each candidate    selected : (K,)
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import scipy.linalg
+
+from poolwise.arrays import Array
+from poolwise.engine import Threads, spans
+
+_ROWS = 256
+
+
+def correlations_after(C: Array, cluster: Array) -> Array:
+    """(M,) correlation of each candidate with its exemplar over pooled samples; 0 where either does not vary.
+
+    >>> correlations_after(np.array([[4.0, 1.0], [1.0, 1.0]]), np.array([0, 0]))
+    array([1. , 0.5])
+    """
+    M = len(cluster)
+    variance, shared = np.zeros(M), np.zeros(M)
+    for start in range(0, len(C), M):
+        variance += np.diagonal(C)[start : start + M]
+        shared += C[np.arange(M) + start, cluster + start]
+    return _correlation(shared, variance, variance[cluster])
+
+
+def correlations_before(activations: Iterable[Array], cluster: Array, sides: int = 1) -> Array:
+    """The same over single patches, before pooling.
+
+    activations : blocks (patches, sides · M); sums are in float64, and nothing is kept of a block
+    """
+    M, n = len(cluster), 0
+    total, square, product = (np.zeros((sides, M)) for _ in range(3))
+    for block in activations:
+        n += len(block)
+        for side in range(sides):
+            f = block[:, side * M : (side + 1) * M]
+            total[side] += f.sum(axis=0, dtype=np.float64)
+            square[side] += np.einsum("ij,ij->j", f, f)
+            product[side] += np.einsum("ij,ij->j", f, f[:, cluster])
+    if n == 0:
+        raise ValueError("there are no patches to correlate over")
+    mean = total / n
+    variance = np.maximum(square / n - mean**2, 0).sum(axis=0)
+    shared = (product / n - mean * mean[:, cluster]).sum(axis=0)
+    return _correlation(shared, variance, variance[cluster])
+
+
+def _correlation(shared: Array, one: Array, other: Array) -> Array:
+    scale = np.sqrt(np.maximum(one, 0) * np.maximum(other, 0))
+    return np.clip(np.divide(shared, scale, out=np.zeros_like(shared), where=scale > 0), -1, 1)
+
+
+def order_of_codes(C: Array, M: int, selected: Array) -> Array:
+    """(K,) ranks of the selected codes in an order in which neighbours respond alike after pooling.
+
+    By the angle of each in the plane of the two largest directions of their correlation: a circle cut once, so that both of its
+    ends are neighbours too.
+    """
+    K = len(selected)
+    if K < 3:
+        return np.arange(K)
+    R = np.zeros((K, K))
+    for start in range(0, len(C), M):
+        R += C[np.ix_(selected + start, selected + start)]
+    scale = np.sqrt(np.maximum(np.diagonal(R), 0))
+    scale = np.where(scale > 0, scale, np.inf)
+    _, U = scipy.linalg.eigh(R / scale[:, None] / scale, subset_by_index=(K - 2, K - 1))
+    angle = np.arctan2(U[:, 0] - np.median(U[:, 0]), U[:, 1] - np.median(U[:, 1]))
+    return np.argsort(angle, kind="stable")
+
+
+def order_of_candidates(order: Array, selected: Array, cluster: Array, closeness: Array) -> Array:
+    """(M,) candidates cluster by cluster: clusters in the order of their codes, in each the exemplar and then the closest."""
+    place = np.empty(int(selected.max()) + 1, np.int64)
+    place[selected[order]] = np.arange(len(selected))
+    is_other = cluster != np.arange(len(cluster))
+    return np.lexsort((-closeness, is_other, place[cluster]))
+
+
+def similarity_picture(C: Array, M: int, order: Array, most: int, engine: Threads) -> Array:
+    """Correlations of all pairs of codes in this order, (size, size) float32 in -1..1, size at most `most`.
+
+    Where there are more codes than pixels, a pixel is the mean over its pairs. C is read in blocks of rows, and never copied.
+    """
+    size = min(most, M)
+    edges = np.linspace(0, M, size + 1).astype(np.int64)
+    variance = sum(np.diagonal(C)[start : start + M] for start in range(0, len(C), M))
+    scale = np.sqrt(np.maximum(variance, 0))
+    inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)[order]
+    count = np.diff(edges)
+    at_once = max(1, _ROWS // int(count.max()))
+
+    def shrink(pixels: slice) -> Array:
+        rows = slice(edges[pixels.start], edges[pixels.stop])
+        block = sum(C[order[rows] + start][:, order + start] for start in range(0, len(C), M))
+        block = block * inverse[rows, None] * inverse
+        across = np.add.reduceat(block, edges[:-1], axis=1)
+        down = np.add.reduceat(across, edges[pixels] - edges[pixels.start], axis=0)
+        return np.asarray(down / count[pixels, None] / count, np.float32)
+
+    return np.concatenate(list(engine.map(shrink, spans(size, at_once))))

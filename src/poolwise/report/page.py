@@ -1,0 +1,208 @@
+"""`write_report`: one self-contained HTML page of a model."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from poolwise.arrays import Array
+from poolwise.atomic import replacing
+from poolwise.progress import Stages
+from poolwise.report.budget import read_budget
+from poolwise.report.findings import Findings, study
+from poolwise.report.html import as_data, as_utf8, own, render
+from poolwise.report.mosaic import by_colour
+from poolwise.report.sections import accuracy_section, charts, figures, mosaic_text
+from poolwise.report.sprites import photo_sprite, sprite
+from poolwise.report.words import one_line, parameters
+from poolwise.tiles import draw_tiles, unwhiten
+
+_TOP_CLASSES = 3
+
+
+def write_report(
+    model: Any,
+    path: str | os.PathLike[str],
+    images: Any = None,
+    labels: Any = None,
+    *,
+    title: str | None = None,
+    names: Any = None,
+    budget: Any = None,
+    provenance: Mapping[str, Any] | None = None,
+    learned_from: bool = False,
+    verbose: bool = False,
+) -> Findings:
+    """Write a page that shows what a model has learned: one file, without a network, for screens and for paper.
+
+    Parameters
+    ----------
+    model : PooledFeatures or Pipeline
+        Fitted; a pipeline is of PooledFeatures and a linear classifier.
+    path : str or path
+        Of the page; a file of that name is replaced.
+    images : array or source, default: None
+        Whatever `transform` takes. A sample shows what excites each code; with labels and a classifier, all of them give the
+        accuracy. Without images these sections are left out.
+    labels : (n,), default: those of a source from `open_images`
+    title : str, default: what the model is
+    names : n of images, default: those of a source, or row numbers
+    budget : dict
+        Accuracy over codes: what `poolwise plan --json` prints, or a dictionary of codes to accuracy.
+    provenance : dict
+        What is to be told of how the model was made.
+    learned_from : bool
+        Whether the model was fitted on these images; the page then says that accuracy is too good.
+    verbose : bool
+        Show progress on stderr.
+
+    Returns
+    -------
+    Findings
+        All numbers of the page.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from poolwise import PooledFeatures
+    >>> images = np.random.default_rng(0).integers(0, 256, size=(20, 16, 16, 3), dtype=np.uint8)
+    >>> model = PooledFeatures(4, 16, n_patches=2000, random_state=0).fit(images)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = write_report(model, f"{folder}/report.html", images)
+    >>> found.clusters.after.shape
+    (16,)
+    """
+    curves = [] if budget is None else read_budget(budget)
+    stages = Stages(verbose, "report ")
+    found = study(model, images, labels, names=names, stages=stages)
+    with stages.stage("page"):
+        html = _page(found, title, curves, dict(provenance or {}), learned_from)
+        with replacing(path) as temporary:
+            temporary.write_bytes(as_utf8(html))
+    return found
+
+
+def _page(found: Findings, title: str | None, curves: list[Any], provenance: dict[str, Any], learned_from: bool) -> str:
+    features = found.features
+    data, sprites = _data(found)
+    drawn = charts(found, curves)
+    for chart in drawn:
+        chart["svg"] = _ours(chart.get("svg", ""))
+    orders = {"likeness": "by likeness", "size": "by cluster size", "colour": "from grey to colour", "number": "by number"}
+    told = {str(name): str(value) for name, value in provenance.items() if value is not None and value is not False}
+    return render(
+        "report.html",
+        "report.js",
+        trusted={"style": own("report.css"), "sprites": sprites, "data": as_data(data)},
+        title=title or f"{len(features.codes_):,} codes",
+        summary=one_line(found),
+        figures=figures(found, learned_from),
+        mosaic_text=mosaic_text(found),
+        classes=found.classes,
+        orders={name: text for name, text in orders.items() if name in data["orders"]},
+        missing={name: found.missing.get(name, "") for name in ("regions", "clusters", "before")},
+        has_before=found.clusters is not None and found.clusters.before is not None,
+        n_looked=0 if found.regions is None else len(found.regions.names),
+        accuracy=accuracy_section(found, learned_from),
+        charts=drawn,
+        reasons=[text for name, text in found.missing.items() if name in ("accuracy", "spectra")],
+        about=told | parameters(features, found.classifier),
+        command=told.get("command", ""),
+    )
+
+
+def _ours(svg: str) -> Any:
+    """SVG from `report.svg`, which escapes the text in it."""
+    from markupsafe import Markup
+
+    return Markup(svg)  # noqa: S704
+
+
+def _data(found: Findings) -> tuple[dict[str, Any], str]:
+    """What the page's script reads, and the style rules that hold the sprites."""
+    features = found.features
+    shape = (*features.patch_size_, features.image_shape_in_[2])
+    D = features.codes_ if found.clusters is None else features.candidates_
+    index = np.arange(len(D)) if found.clusters is None else features.selected_
+    pictures = unwhiten(D, features.whitening_matrix_)
+    natural, columns = sprite(draw_tiles(pictures, shape))
+    whitened, _ = sprite(draw_tiles(D, shape))
+    rules = [f".tile,#exemplar{{background-image:url({natural})}}"]
+    rules.append(f".whitened .tile,.whitened #exemplar{{background-image:url({whitened})}}")
+    colour = by_colour(pictures[index], shape[2]) if shape[2] == 3 else None
+    data: dict[str, Any] = {
+        "codes": len(index),
+        "patch": list(features.patch_size_),
+        "sprite": {"columns": columns},
+        "index": index.tolist(),
+        "orders": {"number": list(range(len(index)))} if colour is None else {"colour": colour.tolist()},
+        "classes": found.classes,
+        "members": None,
+        "top": None,
+        "regions": None,
+        "first": 0,
+    }
+    if found.clusters is not None:
+        _add_clusters(data, found)
+    if found.regions is not None:
+        rules.append(_add_regions(data, found))
+    data["orders"] = dict(
+        sorted(data["orders"].items(), key=lambda item: ("likeness", "size", "colour", "number").index(item[0]))
+    )
+    return data, "\n".join(rules)
+
+
+def _add_clusters(data: dict[str, Any], found: Findings) -> None:
+    """Members of each code without itself, the most alike first, and their correlations."""
+    clusters, selected = found.clusters, found.features.selected_
+    assert clusters is not None  # noqa: S101  for mypy
+    members = members_of(clusters.cluster, selected, clusters.after)
+    size = np.array([len(one) for one in members])
+    data["members"] = [one.tolist() for one in members]
+    data["after"] = [_rounded(clusters.after[one]) for one in members]
+    data["before"] = None if clusters.before is None else [_rounded(clusters.before[one]) for one in members]
+    data["orders"] |= {"likeness": clusters.order.tolist(), "size": np.argsort(-size, kind="stable").tolist()}
+    data["first"] = int(size.argmax())
+
+
+def members_of(cluster: Array, selected: Array, closeness: Array) -> list[Array]:
+    """For each selected code the other candidates that it stands for, the closest first.
+
+    >>> members_of(np.array([0, 0, 2, 0]), np.array([0, 2]), np.array([1.0, 0.2, 1.0, 0.7]))
+    [array([3, 1]), array([], dtype=int64)]
+    """
+    order = np.lexsort((-closeness, cluster))
+    order = order[cluster[order] != order]
+    ends = np.searchsorted(cluster[order], selected, side="right")
+    starts = np.searchsorted(cluster[order], selected, side="left")
+    return [order[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
+def _add_regions(data: dict[str, Any], found: Findings) -> str:
+    """What excites each code; the style rule of the regions' sprite."""
+    regions = found.regions
+    assert regions is not None  # noqa: S101  for mypy
+    count, K, h, w, _ = regions.pixels.shape
+    address, columns = photo_sprite(regions.pixels.swapaxes(0, 1).reshape(K * count, h, w, 3))
+    places = np.stack([regions.image, regions.y, regions.x], axis=2).swapaxes(0, 1).tolist()
+    data["regions"] = {
+        "columns": columns,
+        "count": count,
+        "h": h,
+        "w": w,
+        "items": [[place for place in code if place[0] >= 0] for code in places],
+        "names": regions.names,
+        "label": None if regions.label is None else regions.label.tolist(),
+    }
+    if regions.share is not None:
+        best = np.argsort(-regions.share, axis=0, kind="stable")[:_TOP_CLASSES].T
+        data["top"] = [
+            [[int(c), round(float(regions.share[c, k]), 2)] for c in row if regions.share[c, k] > 0]
+            for k, row in enumerate(best)
+        ]
+    return f".region{{background-image:url({address})}}"
+
+
+def _rounded(values: Array) -> list[float]:
+    return [round(float(value), 3) for value in values]

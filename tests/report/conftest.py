@@ -1,0 +1,40 @@
+"""Small models of real photos, fitted once."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from poolwise import LinearSVM, PooledFeatures
+
+QUICK = {"n_patches": 4000, "max_iter": 6, "random_state": 0, "n_jobs": 1}
+
+
+@pytest.fixture(scope="session")
+def labelled():
+    """96 photos of four pictures: images and names."""
+    from poolwise.datasets import load_photos
+
+    photos = load_photos(subset="train")
+    rows = np.flatnonzero(photos.target < 4)[::8]
+    return photos.images[rows], photos.target_names[photos.target[rows]]
+
+
+@pytest.fixture(scope="session")
+def pipeline(labelled):
+    """10 of 40 codes, and a classifier."""
+    return make_pipeline(PooledFeatures(10, 40, **QUICK), LinearSVM(n_jobs=1)).fit(*labelled)
+
+
+@pytest.fixture(scope="session")
+def chosen(pipeline):
+    return pipeline[0]
+
+
+@pytest.fixture(scope="session")
+def two_sided(labelled):
+    return PooledFeatures(6, 20, two_sided=True, **QUICK).fit(labelled[0])
+
+
+@pytest.fixture(scope="session")
+def plain(labelled):
+    return PooledFeatures(9, **QUICK).fit(labelled[0])

@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-data bench lint format clean
+.PHONY: help demo test test-browser test-data bench lint format clean
 
 help:
 	@echo "make demo       learn features on the embedded photos: a table and a picture"
 	@echo "make test       lint, format and type checks, then the tests"
+	@echo "make test-browser  tests of the report in Chromium, headless; installed where apt-get and root can"
 	@echo "make test-data  the tests on real data sets; POOLWISE_DATA names their folder"
 	@echo "make bench      the benchmarks, one JSON line each"
 	@echo "make lint       the checks alone; make format mends what can be mended"
@@ -38,7 +39,14 @@ format: .venv/test
 	$(BIN)/ruff format .
 
 test: lint
-	$(BIN)/pytest -m "not data"
+	$(BIN)/pytest -m "not data and not browser"
+
+test-browser: .venv/test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'
+	@{ command -v chromium && command -v chromedriver; } >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	  && { apt-get install -y -qq chromium chromium-driver || { apt-get update -qq && apt-get install -y -qq chromium chromium-driver; }; }; } \
+	  || { echo "Chromium is not here and cannot be installed: apt-get and root, or install chromium and chromium-driver"; exit 1; }
+	$(BIN)/pytest -m browser -v
 
 test-data: .venv/test
 	$(BIN)/pytest -m data -v -s

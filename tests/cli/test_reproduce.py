@@ -79,3 +79,12 @@ def test_a_store_of_something_else_is_left_alone(reproduce, tmp_path):
     found = reproduce("law", *QUICK)
     assert found.code == 3
     assert "no store" in found.err
+
+
+def test_a_report_holds_its_pictures(reproduce, tmp_path):
+    assert reproduce("fig-starting-size", *QUICK, "--report", tmp_path / "r.html").code == 0
+    html = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert '<img src="data:image/png;base64,' in html
+    assert "<table>" in html
+    assert "<script" not in html
+    assert reproduce("fig-starting-size", *QUICK, "--report", tmp_path / "r.pdf").code == 2

@@ -1,9 +1,12 @@
 """Correlations and orders against np.corrcoef and plain loops."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from poolwise.report.clusters import (
+    Sums,
     correlations_after,
     correlations_before,
     order_of_candidates,
@@ -29,7 +32,7 @@ def test_after_pooling_is_corrcoef(X):
 def test_before_pooling_is_corrcoef_however_the_patches_are_split(X):
     R = np.corrcoef(X.T)[np.arange(12), CLUSTER]
     for blocks in ([X], [X[:7], X[7:250], X[250:]]):
-        np.testing.assert_allclose(correlations_before(blocks, CLUSTER), R, atol=1e-12)
+        np.testing.assert_allclose(correlations_before([Sums.of(block, CLUSTER) for block in blocks], CLUSTER), R, atol=1e-12)
 
 
 def test_two_sides_count_as_two_samples_about_their_own_means(rng):
@@ -40,14 +43,16 @@ def test_two_sides_count_as_two_samples_about_their_own_means(rng):
     scale = np.sqrt(np.diagonal(both))
     expected = (both / scale[:, None] / scale)[np.arange(4), cluster]
     np.testing.assert_allclose(correlations_after(C, cluster), expected)
-    np.testing.assert_allclose(correlations_before([X[:90], X[90:]], cluster, sides=2), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        correlations_before([Sums.of(X[:90], cluster, 2), Sums.of(X[90:], cluster, 2)], cluster), expected, atol=1e-12
+    )
 
 
 def test_codes_that_never_vary_have_no_correlation():
     cluster = np.array([0, 0, 0])
     assert correlations_after(np.diag([1.0, 0.0, 2.0]), cluster).tolist() == [1, 0, 0]
     block = np.array([[1.0, 3.0, 0.0], [2.0, 3.0, 0.0]])
-    assert correlations_before([block], cluster).tolist() == [pytest.approx(1), 0, 0]
+    assert correlations_before([Sums.of(block, cluster)], cluster).tolist() == [pytest.approx(1), 0, 0]
 
 
 def test_no_patches_are_an_error():
@@ -74,15 +79,15 @@ def test_neighbours_in_the_order_are_alike(rng):
     waves = np.stack([np.cos(angle), np.sin(angle)])  # codes on a circle: neighbours respond alike
     C = waves.T @ waves
     order = order_of_codes(C, 40, np.arange(40))
-    steps = [C[a, b] for a, b in zip(order[:-1], order[1:], strict=True)]
+    steps = [C[a, b] for a, b in itertools.pairwise(order)]
     assert min(steps) == pytest.approx(np.cos(2 * np.pi / 40), abs=1e-9)
 
 
-def test_the_picture_is_the_mean_of_its_pairs(X, engine, rng):
+def test_the_picture_is_the_mean_of_its_pairs(X, rng):
     R, order = np.corrcoef(X.T), rng.permutation(12)
-    whole = similarity_picture(np.cov(X.T), 12, order, 100, engine)
+    whole = similarity_picture(np.cov(X.T), 12, order, 100)
     np.testing.assert_allclose(whole, R[np.ix_(order, order)], atol=1e-6)
-    small = similarity_picture(np.cov(X.T), 12, order, 5, engine)
+    small = similarity_picture(np.cov(X.T), 12, order, 5)
     edges = np.linspace(0, 12, 6).astype(int)
     for i in range(5):
         for j in range(5):

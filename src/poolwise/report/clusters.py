@@ -8,14 +8,13 @@ C : (M, M) or two-sided (2M, 2M) covariance of outputs    cluster : (M,) exempla
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from scipy.sparse import csr_array
 
 from poolwise.arrays import Array
-from poolwise.engine import Threads, spans
-
-_ROWS = 256
 
 
 def correlations_after(C: Array, cluster: Array) -> Array:
@@ -32,25 +31,33 @@ def correlations_after(C: Array, cluster: Array) -> Array:
     return _correlation(shared, variance, variance[cluster])
 
 
-def correlations_before(activations: Iterable[Array], cluster: Array, sides: int = 1) -> Array:
-    """The same over single patches, before pooling.
+@dataclass(frozen=True)
+class Sums:
+    """Of a block of activations before pooling: patches, and per side and candidate Σ f, Σ f², Σ f f_e; e the exemplar."""
 
-    activations : blocks (patches, sides · M); sums are in float64, and nothing is kept of a block
-    """
-    M, n = len(cluster), 0
-    total, square, product = (np.zeros((sides, M)) for _ in range(3))
-    for block in activations:
-        n += len(block)
-        for side in range(sides):
-            f = block[:, side * M : (side + 1) * M]
-            total[side] += f.sum(axis=0, dtype=np.float64)
-            square[side] += np.einsum("ij,ij->j", f, f)
-            product[side] += np.einsum("ij,ij->j", f, f[:, cluster])
+    n: int
+    total: Array
+    square: Array
+    product: Array
+
+    @classmethod
+    def of(cls, F: Array, cluster: Array, sides: int = 1) -> "Sums":
+        """F : (patches, sides · M)"""
+        parts = F.reshape(len(F), sides, len(cluster))
+        total = parts.sum(axis=0, dtype=np.float64)
+        square, product = np.einsum("ijk,ijk->jk", parts, parts), np.einsum("ijk,ijk->jk", parts, parts[:, :, cluster])
+        return cls(len(F), total, square.astype(np.float64), product.astype(np.float64))
+
+
+def correlations_before(blocks: Iterable[Sums], cluster: Array) -> Array:
+    """(M,) the same over single patches, before pooling, from the sums of their blocks."""
+    parts = list(blocks)
+    n = sum(part.n for part in parts)
     if n == 0:
         raise ValueError("there are no patches to correlate over")
-    mean = total / n
-    variance = np.maximum(square / n - mean**2, 0).sum(axis=0)
-    shared = (product / n - mean * mean[:, cluster]).sum(axis=0)
+    mean, square, product = (sum(getattr(part, name) for part in parts) / n for name in ("total", "square", "product"))
+    variance = np.maximum(square - mean**2, 0).sum(axis=0)
+    shared = (product - mean * mean[:, cluster]).sum(axis=0)
     return _correlation(shared, variance, variance[cluster])
 
 
@@ -86,25 +93,16 @@ def order_of_candidates(order: Array, selected: Array, cluster: Array, closeness
     return np.lexsort((-closeness, is_other, place[cluster]))
 
 
-def similarity_picture(C: Array, M: int, order: Array, most: int, engine: Threads) -> Array:
+def similarity_picture(C: Array, M: int, order: Array, most: int) -> Array:
     """Correlations of all pairs of codes in this order, (size, size) float32 in -1..1, size at most `most`.
 
-    Where there are more codes than pixels, a pixel is the mean over its pairs. C is read in blocks of rows, and never copied.
+    Where there are more codes than pixels, a pixel is the mean over its pairs: A C Aᵀ, where a row of the sparse A has, for the
+    codes of one pixel, 1 / (their number · their standard deviation). One pass over C, and no copy of it.
     """
     size = min(most, M)
     edges = np.linspace(0, M, size + 1).astype(np.int64)
-    variance = sum(np.diagonal(C)[start : start + M] for start in range(0, len(C), M))
+    variance = np.add.reduce([np.diagonal(C)[start : start + M] for start in range(0, len(C), M)])
     scale = np.sqrt(np.maximum(variance, 0))
     inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)[order]
-    count = np.diff(edges)
-    at_once = max(1, _ROWS // int(count.max()))
-
-    def shrink(pixels: slice) -> Array:
-        rows = slice(edges[pixels.start], edges[pixels.stop])
-        block = sum(C[order[rows] + start][:, order + start] for start in range(0, len(C), M))
-        block = block * inverse[rows, None] * inverse
-        across = np.add.reduceat(block, edges[:-1], axis=1)
-        down = np.add.reduceat(across, edges[pixels] - edges[pixels.start], axis=0)
-        return np.asarray(down / count[pixels, None] / count, np.float32)
-
-    return np.concatenate(list(engine.map(shrink, spans(size, at_once))))
+    A = csr_array((inverse / np.repeat(np.diff(edges), np.diff(edges)), order, edges), shape=(size, M))
+    return np.add.reduce([A @ (A @ C[at : at + M, at : at + M]).T for at in range(0, len(C), M)]).astype(np.float32)

@@ -7,7 +7,6 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from poolwise.arrays import Array
-from poolwise.engine import Threads
 from poolwise.report.clusters import correlations_after, order_of_candidates, order_of_codes, similarity_picture
 from poolwise.report.findings import study_spectra
 
@@ -47,8 +46,7 @@ def draw_similarity(model: Any, most: int = 800) -> Figure:
     C, M = model.covariance_, len(model.candidates_)
     closeness = correlations_after(C, model.cluster_)
     order = order_of_candidates(order_of_codes(C, M, model.selected_), model.selected_, model.cluster_, closeness)
-    with Threads(model.n_jobs) as engine:
-        picture = similarity_picture(C, M, order, most, engine)
+    picture = similarity_picture(C, M, order, most)
     figure = Figure(figsize=(5.6, 4.8), dpi=150, layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(picture, cmap=_DIVERGING, vmin=-1, vmax=1, interpolation="nearest", extent=(0, M, M, 0))

@@ -16,6 +16,7 @@ from poolwise.patches import position_grid, sample_patches
 from poolwise.progress import Stages
 from poolwise.report.accuracy import Accuracy, class_numbers, measure_accuracy
 from poolwise.report.clusters import (
+    Sums,
     correlations_after,
     correlations_before,
     order_of_candidates,
@@ -29,6 +30,7 @@ PATCHES = 20_000
 _IMAGES = 256
 _POSITIONS = 200_000
 _REGIONS = 6
+_TIMED = 64
 _PICTURE, _SMALL = 480, 640
 _EXACT = 1024
 _LEADING = 200
@@ -127,7 +129,11 @@ def study(model: Any, images: Any = None, labels: Any = None, *, names: Any = No
     with stages.stage("cost"):
         rng = np.random.default_rng(_SEED)
         H, W, c = features.image_shape_in_
-        timed = sample.pixels if sample is not None else rng.integers(0, 256, size=(_few(features), H, W, c), dtype=np.uint8)
+        timed = (
+            sample.pixels[:_TIMED]
+            if sample is not None
+            else rng.integers(0, 256, size=(min(_TIMED, _few(features)), H, W, c), dtype=np.uint8)
+        )
         took = milliseconds(features, timed)
     return Findings(
         features,
@@ -202,8 +208,7 @@ def _study_clusters(features: Any, sample: _Sample | None, missing: dict[str, st
         after = correlations_after(C, cluster)
         order = order_of_codes(C, M, selected)
         candidates = order_of_candidates(order, selected, cluster, after)
-        with Threads(features.n_jobs) as engine:
-            picture = similarity_picture(C, M, candidates, M if M <= _SMALL else _PICTURE, engine)
+        picture = similarity_picture(C, M, candidates, M if M <= _SMALL else _PICTURE)
     before = None
     if sample is None:
         missing["before"] = "Give images to see how alike the candidates are before pooling."
@@ -215,10 +220,13 @@ def _study_clusters(features: Any, sample: _Sample | None, missing: dict[str, st
 
 def _before(features: Any, images: Array, engine: Threads) -> Array:
     """Over random patches of the images, a block at a time on each thread."""
-    sight, codes = Sight.of(features), features.candidates_
+    sight, codes, cluster = Sight.of(features), features.candidates_, features.cluster_
+    sides = 2 if features._encoding[2] else 1
     P = sample_patches(images, PATCHES, features.patch_size_, np.random.default_rng(_SEED), engine)
-    blocks = engine.map(lambda rows: sight.activations(P[rows], codes), spans(len(P), sight.block(codes)))
-    return correlations_before(blocks, features.cluster_, 2 if features._encoding[2] else 1)
+    blocks = spans(len(P), sight.block(codes))
+    return correlations_before(
+        engine.map(lambda rows: Sums.of(sight.activations(P[rows], codes), cluster, sides), blocks), cluster
+    )
 
 
 def study_spectra(features: Any) -> Spectra:

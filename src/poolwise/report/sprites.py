@@ -47,7 +47,7 @@ def photo_sprite(tiles: Array) -> tuple[str, int]:
 def png(picture: Image.Image) -> str:
     """A picture's address."""
     file = io.BytesIO()
-    picture.save(file, format="PNG", optimize=True)
+    picture.save(file, format="PNG", optimize=picture.width * picture.height < _LEVELS // 8)
     return data_uri("image/png", file.getvalue())
 
 

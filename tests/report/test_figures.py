@@ -1,0 +1,56 @@
+"""Figures and pictures for notebooks draw the model's own numbers."""
+
+import io
+
+import numpy as np
+import pytest
+
+from poolwise import report
+from poolwise.nystrom import approximation_error
+from poolwise.report import draw_clusters, draw_codes
+from poolwise.tiles import draw_tiles, unwhiten
+
+
+def test_spectrum(chosen):
+    axes = report.draw_spectrum(chosen).axes[0]
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), np.linalg.eigvalsh(chosen.covariance_)[::-1], rtol=1e-6)
+    assert f"{100 * approximation_error(chosen.covariance_, chosen.selected_):.1f} %" in axes.get_title(loc="left")
+
+
+def test_objective(plain):
+    line = report.draw_objective(plain).axes[0].lines[0]
+    assert line.get_ydata().tolist() == plain.objective_
+
+
+def test_similarity_has_every_pair_and_a_diagonal_of_ones(chosen):
+    figure = report.draw_similarity(chosen)
+    picture = figure.axes[0].images[0].get_array()
+    C = chosen.covariance_
+    R = C / np.sqrt(np.outer(np.diagonal(C), np.diagonal(C)))
+    np.testing.assert_allclose(np.diagonal(picture), 1, atol=1e-6)
+    np.testing.assert_allclose(np.sort(picture.ravel()), np.sort(R.ravel()), atol=1e-6)
+    figure.savefig(io.BytesIO())
+
+
+def test_confusion():
+    figure = report.draw_confusion(np.array([[3, 1], [0, 4]]), ["a", "$b"])
+    assert [text.get_text() for text in figure.axes[0].texts] == ["3", "1", "4"]
+    figure.savefig(io.BytesIO())
+
+
+def test_codes_are_unwhitened_unless_asked(chosen):
+    for whitened, codes in ((False, unwhiten(chosen.codes_, chosen.whitening_matrix_)), (True, chosen.codes_)):
+        picture = np.asarray(draw_codes(chosen, whitened=whitened, columns=10, zoom=1, gap=0))
+        np.testing.assert_array_equal(picture, np.concatenate(draw_tiles(codes, (6, 6, 3)), axis=1))
+
+
+def test_models_without_candidates(plain):
+    for draw in (draw_clusters, report.draw_similarity, report.draw_spectrum):
+        with pytest.raises(ValueError, match="fit with n_candidates"):
+            draw(plain)
+    assert draw_codes(plain, zoom=1, gap=0).size == (18, 18)
+
+
+def test_unknown_names():
+    with pytest.raises(AttributeError, match="nothing"):
+        report.nothing  # noqa: B018

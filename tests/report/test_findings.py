@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 
 from poolwise import PooledFeatures, load, save
-from poolwise.report import findings
+from poolwise.report import findings, write_report
 from poolwise.report.accuracy import class_numbers
 from poolwise.report.findings import as_colours, study
 from poolwise.report.words import one_line
@@ -92,6 +94,15 @@ def test_other_channels_and_floats(rng, channels):
     found = study(model, images)
     assert found.regions.pixels.shape[2:] == (12, 12, 3)
     assert found.regions.pixels.dtype == np.uint8
+
+
+def test_rows_and_classifiers_of_others(rng, tmp_path):
+    rows, labels = rng.uniform(0, 255, size=(40, 30)), np.arange(40) % 3
+    model = make_pipeline(PooledFeatures(3, 6, n_patches=800, max_iter=3, random_state=0, n_jobs=1), GaussianNB())
+    found = write_report(model.fit(rows, labels), tmp_path / "r.html", rows, labels)
+    assert found.accuracy.share == model.score(rows, labels)
+    assert found.multiply_adds["classifier"] == 0
+    assert found.classes == ["0", "1", "2"]
 
 
 def test_a_sample_is_drawn_of_many_images(chosen, labelled, monkeypatch):

@@ -24,7 +24,7 @@ def one_line(found: Findings) -> str:
         f" {asked} in {where}: {n_features(features):,} numbers per image"
     )
     if classifier is not None:
-        line += f", from which a linear classifier tells {len(classifier.classes_):,} classes apart"
+        line += f", from which a classifier tells {len(classifier.classes_):,} classes apart"
     return f"{line}."
 
 
@@ -44,7 +44,9 @@ def parameters(features: Any, classifier: Any) -> dict[str, str]:
     """For who wants to do it again."""
     rows = {name: _plain(value) for name, value in sorted(features.get_params(deep=False).items())}
     if classifier is not None:
-        rows["classifier"] = f"{type(classifier).__name__}, γ = {classifier.gamma_:.3g}"
+        rows["classifier"] = type(classifier).__name__
+        if hasattr(classifier, "gamma_"):
+            rows["classifier"] += f", γ = {classifier.gamma_:.3g}"
     rows["seconds to fit"] = ", ".join(f"{name} {seconds:.1f}" for name, seconds in features.timings_.items())
     return {name: text for name, text in rows.items() if name not in ("n_jobs", "verbose") and text}
 

@@ -44,11 +44,20 @@
 
   // The mosaic
 
-  function tilePixels() {
-    // As large as lets all of them be seen at once, but never too small for the eye or a finger.
-    const space = mosaic.clientWidth * (mosaic.clientWidth < 480 ? 420 : 640);
-    const pixels = Math.min(96, Math.max(24, Math.sqrt(space / data.codes) - 5));
-    return Math.max(1, Math.floor(pixels / Math.max(height, width)));
+  /** Pixels per pixel and the gap between codes: as large as lets all be seen at once, in rows that fill the width. */
+  function layout() {
+    const space = mosaic.clientWidth;
+    const wanted = Math.min(96, Math.max(24, Math.sqrt((space * (space < 480 ? 420 : 640)) / data.codes) - 5));
+    const largest = Math.max(1, Math.floor(wanted / Math.max(height, width)));
+    const least = Math.max(1, Math.ceil(24 / Math.max(height, width)), Math.floor(0.75 * largest));
+    let best = { zoom: largest, gap: 5, left: Infinity };
+    for (let zoom = largest; zoom >= least; zoom--) {
+      const count = Math.floor((space + 4) / (zoom * width + 4));
+      const gap = count > 1 ? Math.min(9, Math.floor((10 * (space - count * zoom * width)) / (count - 1)) / 10) : 5;
+      const left = space - count * zoom * width - (count - 1) * gap;
+      if (left < best.left - 2) best = { zoom, gap, left };
+    }
+    return best;
   }
 
   function build() {
@@ -69,7 +78,8 @@
   }
 
   function resize() {
-    const zoom = tilePixels();
+    const { zoom, gap } = layout();
+    mosaic.style.setProperty("--gap-between", `${gap}px`);
     if (zoom === size) return;
     size = zoom;
     mosaic.style.setProperty("--tile", `${zoom * width}px`);
@@ -180,7 +190,7 @@
 
   function fillRegions(code) {
     const { h, w, items, names, label } = data.regions;
-    const zoom = Math.max(1, Math.round(78 / Math.max(h, w)));
+    const zoom = Math.max(1, Math.floor(96 / Math.max(h, w)));
     $("regions").replaceChildren(...items[code].map(([image, y, x], rank) => {
       const row = make("li");
       const picture = make("span", "region");

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-browser test-data bench lint format clean
+.PHONY: help demo test test-browser chromium test-data bench lint format clean
 
 help:
 	@echo "make demo       learn features on the embedded photos: a table and a picture"
@@ -41,12 +41,15 @@ format: .venv/test
 test: lint
 	$(BIN)/pytest -m "not data and not browser"
 
-test-browser: .venv/test
+test-browser: .venv/test chromium
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'
-	@{ command -v chromium && command -v chromedriver; } >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
-	  && { apt-get install -y -qq chromium chromium-driver || { apt-get update -qq && apt-get install -y -qq chromium chromium-driver; }; }; } \
-	  || { echo "Chromium is not here and cannot be installed: apt-get and root, or install chromium and chromium-driver"; exit 1; }
 	$(BIN)/pytest -m browser -v
+
+# Debian's, where it is not here yet; an error that says why where it cannot be installed.
+chromium:
+	@{ command -v chromium && command -v chromedriver; } >/dev/null || \
+	  { { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; } || { echo "no Chromium, and only root can install it, with apt-get"; exit 1; }; \
+	    apt-get install -y -qq chromium chromium-driver || { apt-get update -qq && apt-get install -y -qq chromium chromium-driver; }; }
 
 test-data: .venv/test
 	$(BIN)/pytest -m data -v -s

@@ -9,7 +9,7 @@ import poolwise
 
 SOURCE = Path(poolwise.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
-PAGE = sorted((SOURCE / "report" / "page").iterdir())  # HTML, CSS and JavaScript
+PAGE = sorted((SOURCE / "report" / "assets").iterdir())  # HTML, CSS and JavaScript
 OUTER = ("datasets", "experiments", "report", "modelfile", "cli")  # these stand on estimators, which stand on the rooms
 ROOMS = {p.stem for p in SOURCE.glob("*.py")} - {"__init__", "__main__"} | {"kernels"}
 ORDER = [

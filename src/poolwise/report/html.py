@@ -34,12 +34,12 @@ def as_utf8(html: str) -> bytes:
 
 @lru_cache
 def own(name: str) -> str:
-    """A file of this package's page folder."""
-    return files("poolwise.report").joinpath("page", name).read_text(encoding="utf-8")
+    """A file of this package's folder of assets."""
+    return files("poolwise.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def render(template: str, script: str | None = None, trusted: dict[str, str] | None = None, **text: Any) -> str:
-    """A template of the page folder, filled: `text` is escaped, `trusted` and the script are ours and are not."""
+    """A template of that folder, filled: `text` is escaped, `trusted` and the script are ours and are not."""
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
         from markupsafe import Markup

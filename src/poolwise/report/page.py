@@ -10,7 +10,7 @@ from poolwise.arrays import Array
 from poolwise.atomic import replacing
 from poolwise.progress import Stages
 from poolwise.report.budget import read_budget
-from poolwise.report.findings import Findings, study
+from poolwise.report.findings import Clusters, Findings, Regions, study
 from poolwise.report.html import as_data, as_utf8, own, render
 from poolwise.report.mosaic import by_colour
 from poolwise.report.sections import accuracy_section, charts, figures, mosaic_text
@@ -144,19 +144,17 @@ def _data(found: Findings) -> tuple[dict[str, Any], str]:
         "first": 0,
     }
     if found.clusters is not None:
-        _add_clusters(data, found)
+        _add_clusters(data, found.clusters, features.selected_)
     if found.regions is not None:
-        rules.append(_add_regions(data, found))
+        rules.append(_add_regions(data, found.regions))
     data["orders"] = dict(
         sorted(data["orders"].items(), key=lambda item: ("likeness", "size", "colour", "number").index(item[0]))
     )
     return data, "\n".join(rules)
 
 
-def _add_clusters(data: dict[str, Any], found: Findings) -> None:
+def _add_clusters(data: dict[str, Any], clusters: Clusters, selected: Array) -> None:
     """Members of each code without itself, the most alike first, and their correlations."""
-    clusters, selected = found.clusters, found.features.selected_
-    assert clusters is not None  # noqa: S101  for mypy
     members = members_of(clusters.cluster, selected, clusters.after)
     size = np.array([len(one) for one in members])
     data["members"] = [one.tolist() for one in members]
@@ -179,10 +177,8 @@ def members_of(cluster: Array, selected: Array, closeness: Array) -> list[Array]
     return [order[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
-def _add_regions(data: dict[str, Any], found: Findings) -> str:
+def _add_regions(data: dict[str, Any], regions: Regions) -> str:
     """What excites each code; the style rule of the regions' sprite."""
-    regions = found.regions
-    assert regions is not None  # noqa: S101  for mypy
     count, K, h, w, _ = regions.pixels.shape
     address, columns = photo_sprite(regions.pixels.swapaxes(0, 1).reshape(K * count, h, w, 3))
     places = np.stack([regions.image, regions.y, regions.x], axis=2).swapaxes(0, 1).tolist()

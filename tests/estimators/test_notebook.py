@@ -31,7 +31,7 @@ def test_fitted_it_has_the_mosaic_of_the_report(six):
     html = six._repr_html_()
     (source,) = re.findall(r'src="data:image/png;base64,([^"]+)"', html)
     pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(source))))
-    np.testing.assert_array_equal(pixels, np.asarray(draw_codes(six, columns=6, zoom=3, gap=2)))
+    np.testing.assert_array_equal(pixels, np.asarray(draw_codes(six, columns=6, zoom=6, gap=2)))
     assert "6 codes" in html
     assert html.startswith(BaseEstimator._repr_html_inner(six)[:200])
     assert "<img" in six._repr_mimebundle_()["text/html"]

@@ -11,7 +11,7 @@ from typing import Any
 from poolwise.tiles import arrange, draw_tiles, unwhiten
 
 _MOST = 400
-_COLUMNS = 40
+_FEW = 100  # are drawn larger
 
 
 class ShowsItsCodes:
@@ -37,7 +37,8 @@ def _mosaic(model: Any) -> str:
     shown = unwhiten(model.codes_[:_MOST], model.whitening_matrix_)
     tiles = draw_tiles(shown, (*model.patch_size_, model.image_shape_in_[2]))
     file = io.BytesIO()
-    Image.fromarray(arrange(tiles, min(_COLUMNS, K), zoom=3, gap=2)).save(file, format="PNG")
+    columns, zoom = (20, 6) if K <= _FEW else (40, 3)
+    Image.fromarray(arrange(tiles, min(columns, K), zoom=zoom, gap=2)).save(file, format="PNG")
     text = f"{K:,} codes" if K <= _MOST else f"The first {_MOST} of {K:,} codes"
     source = base64.b64encode(file.getvalue()).decode("ascii")
     return (

@@ -1,5 +1,8 @@
 """What is cut from a starting dictionary is what PooledFeatures computes from the images."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -60,3 +63,16 @@ def test_features_are_cut_cell_by_cell_in_blocks(rng, monkeypatch):
     expected = np.array([[T @ row.reshape(4, 5)[cell, codes] for cell in range(4)] for row in X]).reshape(7, -1)
     monkeypatch.setattr("poolwise.experiments.start._ROWS", 3)
     np.testing.assert_allclose(cut_features(X, 5, codes, np.ascontiguousarray(T.T)), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_its_features_are_gone_with_it(protocol, data):
+    """No cycle keeps gigabytes until the collector comes by."""
+    start = Start(protocol, data, M, SEED)
+    start.cut(Cell("photos", 6, M, SEED, "greedy", "nystrom"))
+    gone = weakref.ref(start.X_train)
+    gc.disable()
+    try:
+        del start
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -1,7 +1,7 @@
 """A starting dictionary of M codes and its features, from which all smaller ones are cut without looking at images again."""
 
 import time
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ class Start:
         self.M, self.seed, self.n_jobs, self.verbose = M, seed, n_jobs, verbose
         self.model = protocol.features(M, seed, quick, n_jobs, verbose)
         self._learn = data.learn
+        self._found: dict[tuple[int, Way], tuple[Selection, float]] = {}
         begun = time.perf_counter()
         if data.learn is None:
             self.X_train = self.model.fit_transform(data.train)
@@ -66,19 +67,13 @@ class Start:
 
     def select(self, K: int, way: Way) -> tuple[Selection, float]:
         """K of the M codes, and the seconds that it took; asked again, what was found the first time."""
-        return self._selections(K, way)
-
-    @cached_property
-    def _selections(self) -> Any:
-        @cache
-        def find(K: int, way: Way) -> tuple[Selection, float]:
+        if (K, way) not in self._found:
             C, stages = self.covariance, Stages(self.verbose, f"{way} {K} of {self.M}: ")
             rng = np.random.default_rng(generators(self.seed)[1])
             with stages.stage("selection") as update, Threads(self.n_jobs) as engine:
                 found = select(C, K, way, rng, engine, update)
-            return found, stages.seconds["selection"]
-
-        return find
+            self._found[K, way] = found, stages.seconds["selection"]
+        return self._found[K, way]
 
     def cut(self, cell: Cell) -> tuple[Array, Array, dict[str, Any]]:
         """A cell's features of the training and of the test images, and what is known of them: `unexplained`, `seconds`."""

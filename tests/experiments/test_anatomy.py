@@ -74,7 +74,36 @@ def test_a_moved_code_and_a_recoloured_one_are_told_apart(rng):
     p[:, 3] = [-1.0, -1.0, -1.0]
     moved = np.roll(p, 1, axis=1)
     coloured = p * [1.0, -0.6, 0.2]
-    assert anatomy.likeness(p, moved) > 0.99
-    assert anatomy.likeness(p, coloured) < 0.35
-    grey, grey_coloured = (q.mean(axis=2, keepdims=True) for q in (p, coloured))
-    assert anatomy.likeness(grey, grey_coloured) > 0.99
+    colour = anatomy.likeness(np.stack([p, moved, coloured]))
+    grey = anatomy.likeness(np.stack([p, moved, coloured]).mean(axis=3, keepdims=True))
+    assert colour[0, 1] > 0.99
+    assert colour[0, 2] < 0.5
+    assert grey[0, 2] > 0.99
+    np.testing.assert_allclose(colour, colour.T)
+
+
+def test_likeness_is_the_best_cosine_that_a_loop_over_shifts_finds(rng):
+    tiles = rng.normal(size=(3, 5, 6, 2))
+    found = anatomy.likeness(tiles, most=2)
+    for i in range(3):
+        for j in range(3):
+            best = -1.0
+            for dy in range(-2, 3):
+                for dx in range(-2, 3):
+                    pairs = [
+                        (tiles[i, y, x], tiles[j, y - dy, x - dx])
+                        for y in range(5)
+                        for x in range(6)
+                        if 0 <= y - dy < 5 and 0 <= x - dx < 6
+                    ]
+                    a, b = (np.concatenate(side) for side in zip(*pairs, strict=True))
+                    inside = all(2 * np.linalg.norm(c) > np.linalg.norm(tiles[k]) for c, k in ((a, i), (b, j)))
+                    if 2 * len(pairs) >= 30 and inside:
+                        best = max(best, a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+            assert found[i, j] == pytest.approx(max(best, 0.0) if best < 0 else best)
+
+
+def test_pairs_are_low_before_and_the_highest_after(model, dissected):
+    for pair in dissected["pairs"]:
+        assert pair["before"] < 0.1
+        assert pair["after"] > pair["before"]

@@ -96,7 +96,8 @@ def _conclusion(results: Results) -> str:
 
 - {plain.mean - base.mean:+.2f} come from taking *any* 200 codes of a dictionary of 800, at random and without transform;
 - {random.mean - plain.mean:+.2f} more from the transform of these random codes;
-- {whole.mean - random.mean:+.2f} more from choosing the codes by their responses after pooling instead of at random;
+- {whole.mean - random.mean:+.2f} more from choosing the codes by their responses after pooling instead of at random, where runs
+  differ by ± {whole.std:.2f};
 - choosing without the transform gives {chosen.mean - base.mean:+.2f} in all.
 """
     if base_searched and all(searched):
@@ -104,8 +105,8 @@ def _conclusion(results: Results) -> str:
         said += f"""
 With γ chosen for each by cross-validation, K-means itself gains {base_searched.mean - base.mean:+.2f}, and over that random
 codes without transform gain {gains[0]}, chosen ones {gains[1]}, chosen and transformed ones {gains[2]}. So most of what the
-transform does at γ = 0.005 a smaller γ does too: it stretches the features, and the same γ holds them down less. What stays is
-that codes from a larger dictionary are better, and chosen ones better than random ones.
+transform does at γ = 0.005 a smaller γ does too: it stretches the features, and the same γ holds them down less. What stays
+is that codes from a larger dictionary are better ones.
 """
     return said
 

@@ -153,21 +153,16 @@ def find_pairs(
     Among pairs with ρ below 0.1 before pooling, those of the highest ρ after it: of codes that a small shift makes alike,
     and of codes that no shift makes alike in colour, but one makes alike in grey.
     """
-    i, j = np.triu_indices(len(after), 1)
-    order = np.argsort(np.where(before[i, j] < _LOW, -after[i, j], 0), kind="stable")[:20_000]
-    shape = (*model.patch_size_, model.image_shape_in_[2])
-    found: dict[str, tuple[int, int]] = {}
-    for a, b in zip(i[order], j[order], strict=True):
-        if before[a, b] >= _LOW:
-            continue
-        p, q = (model.candidates_[k].reshape(shape) for k in (a, b))
-        colour, grey = likeness(p, q), likeness(p.mean(axis=2, keepdims=True), q.mean(axis=2, keepdims=True))
-        if colour > _NEAR and "moved" not in found:
-            found["moved"] = int(a), int(b)
-        if colour < _FAR and grey > _NEAR and "colour" not in found:
-            found["colour"] = int(a), int(b)
-        if len(found) == 2:
-            break
+    tiles = model.candidates_.reshape(-1, *model.patch_size_, model.image_shape_in_[2])
+    colour, grey = likeness(tiles), likeness(tiles.mean(axis=3, keepdims=True))
+    wanted = {"moved": colour > _NEAR, "colour": (colour < _FAR) & (grey > _NEAR)}
+    found = {}
+    for kind, alike in wanted.items():
+        score = np.where(alike & (before < _LOW), after, -np.inf)
+        np.fill_diagonal(score, -np.inf)
+        if np.isfinite(score.max()):
+            i, j = np.unravel_index(score.argmax(), score.shape)
+            found[kind] = int(min(i, j)), int(max(i, j))
     return [
         {
             "kind": kind,
@@ -182,25 +177,35 @@ def find_pairs(
     ]
 
 
-def likeness(p: Array, q: Array, most: int = 3) -> float:
-    """The largest cosine of two codes (h, w, c) over shifts of up to `most` pixels, where at least half of the code overlaps.
+def likeness(tiles: Array, most: int = 3) -> Array:
+    """(M, M) the largest cosine of each two codes over shifts of up to `most` pixels.
 
-    >>> p = np.zeros((4, 4, 1)); p[:, 1] = 1; q = np.zeros((4, 4, 1)); q[:, 2] = 1
-    >>> likeness(p, q), likeness(p, q, most=0)
-    (1.0, 0.0)
+    Only shifts count where at least half of the patch overlaps, and half of the norm of both codes.
+
+    tiles : (M, h, w, c)
+
+    >>> p = np.zeros((2, 4, 4, 1)); p[0, :, 1] = 1; p[1, :, 2] = 1
+    >>> print(likeness(p)[0, 1].round(9), likeness(p, most=0)[0, 1])
+    1.0 0.0
     """
-    h, w = p.shape[:2]
-    best = -1.0
+    M, h, w, _ = tiles.shape
+    tiles = np.asarray(tiles, np.float64)
+    norm = np.linalg.norm(tiles.reshape(M, -1), axis=1)
+    best = np.full((M, M), -1.0)
     for dy in range(-most, most + 1):
         for dx in range(-most, most + 1):
             if (h - abs(dy)) * (w - abs(dx)) * 2 < h * w:
                 continue
-            a = p[max(0, dy) : h + min(0, dy), max(0, dx) : w + min(0, dx)]
-            b = q[max(0, -dy) : h + min(0, -dy), max(0, -dx) : w + min(0, -dx)]
-            norm = np.linalg.norm(a) * np.linalg.norm(b)
-            if norm > 0 and 2 * np.linalg.norm(a) > np.linalg.norm(p) and 2 * np.linalg.norm(b) > np.linalg.norm(q):
-                best = max(best, float((a * b).sum() / norm))
+            a = tiles[:, max(0, dy) : h + min(0, dy), max(0, dx) : w + min(0, dx)].reshape(M, -1)
+            b = tiles[:, max(0, -dy) : h + min(0, -dy), max(0, -dx) : w + min(0, -dx)].reshape(M, -1)
+            np.maximum(best, _unit(a, norm) @ _unit(b, norm).T, out=best)
     return best
+
+
+def _unit(part: Array, norm: Array) -> Array:
+    """Rows of unit length; 0 where a row is less than half as long as its whole code."""
+    size = np.linalg.norm(part, axis=1, keepdims=True)
+    return np.divide(part, size, out=np.zeros_like(part), where=(2 * size > norm[:, None]) & (size > 0))
 
 
 def _columns(model: PooledFeatures, after: Array) -> list[Array]:

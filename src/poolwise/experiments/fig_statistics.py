@@ -77,7 +77,7 @@ def _draw(one: dict[str, Any], variant: str) -> "Figure":
     ax.set_ylabel("eigenvalue")
     ax.set_title(f"(d) spectra, {100 * one['unexplained']:.1f} %\nof the variance unexplained", fontsize=10)
     ax.legend(frameon=False)
-    figure.suptitle(f"CIFAR-10, {variant} pooling", fontsize=11)
+    figure.suptitle(f"CIFAR-10, {variant.replace(' ', ' patches, ')} pooling", fontsize=11)
     return figure
 
 

@@ -26,7 +26,7 @@ class Store:
     >>> import tempfile
     >>> from poolwise.experiments.cells import kmeans
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Store(folder).add(kmeans("cifar10", 200), {"accuracy": 0.6888})
+    ...     Store(folder).add(kmeans("cifar10", 200), {"accuracy": 0.6888, "seconds": {}})
     ...     Store(folder).get(kmeans("cifar10", 200))["accuracy"]
     0.6888
     """

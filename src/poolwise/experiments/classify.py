@@ -35,7 +35,7 @@ def classify(cell: Cell, X_train: Array, X_test: Array, data: Data, gamma: float
             model = LinearSVMCV(gammas=_SEARCHED, cv=3, n_jobs=n_jobs).fit(X, y)
             more["gamma"] = float(model.gamma_)
         else:
-            model = LinearSVM(10 * gamma if cell.svm == "10 γ" else gamma, n_jobs=n_jobs).fit(X, y)
+            model = LinearSVM(gamma, n_jobs=n_jobs).fit(X, y)
         scores.append(float(np.mean(model.predict(X_test) == data.test_labels)))
         rounds.append(int(model.n_iter_))
     if cell.labels == "folds":

@@ -56,7 +56,7 @@ their accuracies. The same dictionaries and features as in the first table.
 
 {budget_table(results, results.stl, folds=True)}
 
-With so few images γ matters more than the codes do. The transform stretches the features, so that the same γ holds them down
+With so few images the transformed features need a larger γ, since the transform stretches them and the same γ holds them down
 less. The SVM with γ = 0.005, and with γ chosen by cross-validation on the training images:
 
 {table(["", "γ = 0.005 %", "γ searched %", "γ", "runs"], rows)}

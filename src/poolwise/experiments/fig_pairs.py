@@ -40,7 +40,7 @@ def _draw(found: dict[str, Any]) -> Any:
         h, w, c = found["patch"]
         picture.imshow(code_mosaic(unpack_codes(pair["pixels"], found["patch"]), (h, w, c), columns=1, zoom=16, gap=8))
         picture.axis("off")
-        picture.set_title(f"({'ab'[n % 2]}) {_SAID[pair['kind']]}", fontsize=9)
+        picture.set_title(f"({'ab'[n % 2]}) {_SAID[pair['kind']]}", fontsize=9, loc="left")
         for ax, when, colour in zip(scatters, ("before", "after"), COLOURS, strict=False):
             points = np.array(pair[f"points {when}"])
             ax.plot(points[:, 0], points[:, 1], ".", ms=3.5, alpha=0.5, color=colour, mew=0)

@@ -11,7 +11,7 @@ from poolwise.arrays import Array
 from poolwise.tiles import arrange
 
 _SHARP = 400_000  # bytes of pixels up to which photographs stay as they are; more of them become a JPEG
-_LEVELS = 1_500_000  # bytes of pixels up to which codes keep their 256 shades; more of them have 32, which the eye cannot tell
+_LEVELS = 1_000_000  # bytes of pixels up to which codes keep their 256 shades; more of them have 32, which the eye cannot tell
 # Blue for -1, white for 0, orange for 1: Okabe and Ito's, darkened; told apart by all eyes, and apart in grey from the middle.
 _NEGATIVE, _POSITIVE = np.array([0, 84, 147]), np.array([190, 72, 0])
 
@@ -40,7 +40,7 @@ def photo_sprite(tiles: Array) -> tuple[str, int]:
     if tiles.size <= _SHARP:
         return png(picture), columns
     file = io.BytesIO()
-    picture.save(file, format="JPEG", quality=82, subsampling=0, optimize=True)
+    picture.save(file, format="JPEG", quality=76, subsampling=0, optimize=True)
     return data_uri("image/jpeg", file.getvalue()), columns
 
 

@@ -15,13 +15,14 @@ def one_line(found: Findings) -> str:
     ph, pw = features.patch_size_
     K, cells = len(features.codes_), sum(rows * columns for rows, columns in features.grids_)
     M = n_candidates(features)
-    kept = f", kept of {M:,} because these answer most differently once pooled," if M is not None and M > K else ""
+    why = "at random" if features.selection == "random" else "because these answer most differently once pooled"
+    kept = f", kept of {M:,} {why}," if M is not None and M > K else ""
     asked = _SHAPES.get(features._pooling[3], "how strongly it is there")
     where = f"each of {cells} parts of the image" if cells > 1 else "the whole image"
     kind = _COLOURS.get(c, f"{c}-channel")
     line = (
         f"It looks at {H}×{W} {kind} images through {K:,} small patterns of {ph}×{pw} pixels{kept} and notes "
-        f" {asked} in {where}: {n_features(features):,} numbers per image"
+        f"{asked} in {where}: {n_features(features):,} numbers per image"
     )
     if classifier is not None:
         line += f", from which a classifier tells {len(classifier.classes_):,} classes apart"

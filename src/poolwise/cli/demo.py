@@ -19,13 +19,11 @@ CANDIDATES_PER_CODE = 8
 _REPEATS = 5
 
 
-@click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("demo", context_settings=options.SETTINGS)
 @click.option("--codes", default=16, show_default=True, type=click.IntRange(1, 500), help="How many codes to keep.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**31), help="Same seed, same result.")
 @click.option("--runs", default=3, show_default=True, type=click.IntRange(1, 100), help="Repeat with as many seeds.")
-@click.option(
-    "--jobs", default=None, type=int, help="Threads; results do not depend on it.  [default: as many as BLAS may use]"
-)
+@options.jobs
 @click.option(
     "-o",
     "--output",
@@ -42,13 +40,13 @@ _REPEATS = 5
     type=click.Path(file_okay=False, path_type=Path),
     help="Write the photos as FOLDER/train/CLASS/*.png and FOLDER/test/CLASS/*.png for `poolwise fit`, and do nothing else.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@options.as_json
+@options.quiet
 def command(
     codes: int,
     seed: int,
     runs: int,
-    jobs: int | None,
+    n_jobs: int | None,
     output: Path,
     report: Path | None,
     save_images: Path | None,
@@ -72,11 +70,9 @@ def command(
     if save_images is not None:
         _save_images(save_images, verbose=not quiet)
         return
-    if jobs == 0:
-        raise click.BadParameter("0 threads cannot work; give a number, or -1 for every core", param_hint="--jobs")
     check_output(output, (".png",))
     check_report(report)
-    result = run(codes, range(seed, seed + runs), jobs, output, report, verbose=not quiet)
+    result = run(codes, range(seed, seed + runs), n_jobs, output, report, verbose=not quiet)
     if as_json:
         click.echo(json.dumps(result))
     else:

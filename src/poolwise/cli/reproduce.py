@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poolwise.cli.options import SETTINGS
-from poolwise.cli.options import report as report_option
+from poolwise.cli import options
 from poolwise.cli.output import check_report, say
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class _Command(click.Command):
             formatter.write_dl(list(NAMES.items()))
 
 
-@click.command("reproduce", cls=_Command, context_settings=SETTINGS)
+@click.command("reproduce", cls=_Command, context_settings=options.SETTINGS)
 @click.argument("name", metavar="NAME", type=click.Choice(list(NAMES)))
 @click.option("--runs", default=None, type=click.IntRange(1, 1000), help="Seeds per cell.  [default: 5; birds and --quick 1]")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**31), help="The first seed.")
@@ -62,10 +61,10 @@ class _Command(click.Command):
     help="The folder of results.json and pictures; what is there already is not measured again.",
 )
 @click.option("--quick", is_flag=True, help="Fewer images, patches and codes: minutes, but nothing to compare with the paper.")
-@report_option
-@click.option("--jobs", default=None, type=int, help="Threads; results do not depend on it.")
-@click.option("--json", "as_json", is_flag=True, help="Print the cells as one JSON object instead of tables.")
-@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@options.report
+@options.jobs
+@options.as_json
+@options.quiet
 def command(
     name: str,
     runs: int | None,
@@ -75,7 +74,7 @@ def command(
     store: Path,
     quick: bool,
     report: Path | None,
-    jobs: int | None,
+    n_jobs: int | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -89,8 +88,6 @@ def command(
       poolwise reproduce all --quick
       poolwise reproduce page --store docs/reproduction
     """
-    if jobs == 0:
-        raise click.BadParameter("0 threads cannot work; give a number, or -1 for every core", param_hint="--jobs")
     check_report(report)
     from poolwise.experiments.catalogue import EXPERIMENTS, cells_of, run
     from poolwise.experiments.page import save_pictures, write_page
@@ -112,7 +109,7 @@ def command(
     chosen = list(EXPERIMENTS.values()) if name == "all" else [EXPERIMENTS[name]]
     tell = (lambda text: None) if quiet else say
     runs = 1 if quick and runs is None else runs
-    settings = Settings(data, jobs, verbose=not quiet)
+    settings = Settings(data, n_jobs, verbose=not quiet)
     try:
         run(chosen, results_here, settings, tell, stl=stl, seed=seed, runs=runs, is_quick=quick, codes=codes)
     except KeyboardInterrupt:

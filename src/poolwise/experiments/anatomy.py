@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from poolwise.arrays import Array
-from poolwise.encoding import encode
 from poolwise.engine import Threads, spans
 from poolwise.estimators import PooledFeatures
 from poolwise.experiments.protocols import PROTOCOLS, QUICK
 from poolwise.experiments.running import Settings
 from poolwise.experiments.store import Store
 from poolwise.nystrom import approximate_spectrum, approximation_error, spectrum
-from poolwise.patches import normalize_contrast, sample_patches
+from poolwise.patches import sample_patches
 from poolwise.progress import Stages
+from poolwise.report.clusters import members_of
+from poolwise.report.excitation import Sight
 from poolwise.statistics import CovarianceStream
-from poolwise.whitening import Whitening
 
 M, K = 3200, 256
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -96,13 +96,12 @@ def dissect(model: PooledFeatures, images: Array, seed: int, settings: Settings)
 
 def responses_before(model: PooledFeatures, images: Array, rng: np.random.Generator, n_jobs: int | None) -> tuple[Array, Array]:
     """(M, M) correlation of the codes' activations over random patches, and the activations of the first of these."""
-    codes, white = model.candidates_, Whitening(model.whitening_mean_, model.whitening_matrix_)
+    codes, sight = model.candidates_, Sight.of(model)
     with Threads(n_jobs) as engine:
         P = sample_patches(images, _PATCHES, model.patch_size_, rng, engine)
         stream, kept = CovarianceStream(len(codes), engine), np.empty((0, len(codes)), np.float32)
         for rows in spans(len(P), _ROWS):
-            p = white(normalize_contrast(P[rows], model.contrast, model.contrast_offset))
-            f = encode(p, codes, model.encoder, model.alpha)
+            f = sight.activations(P[rows], codes)
             stream.add(f)
             kept = f if not len(kept) else kept
         moments = stream.moments()
@@ -213,12 +212,9 @@ def _columns(model: PooledFeatures, after: Array) -> list[Array]:
     exemplars, sizes = np.unique(model.cluster_, return_counts=True)
     exemplars = exemplars[np.argsort(-sizes, kind="stable")]
     chosen = exemplars[np.linspace(0, len(exemplars) // 2, min(_COLUMNS, len(exemplars)), dtype=np.int64)]
-    columns = []
-    for k in chosen:
-        members = np.flatnonzero((model.cluster_ == k) & (np.arange(len(model.cluster_)) != k))
-        members = members[np.argsort(-after[k, members], kind="stable")][:_BELOW]
-        columns.append(np.concatenate([[k], members]))
-    return columns
+    closeness = after[np.arange(len(after)), model.cluster_]
+    members = members_of(model.cluster_, chosen, closeness)
+    return [np.concatenate([[k], others[:_BELOW]]) for k, others in zip(chosen, members, strict=True)]
 
 
 def _by_likeness(after: Array, selected: Array) -> Array:

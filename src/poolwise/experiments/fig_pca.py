@@ -1,13 +1,8 @@
 """The paper's figure of the bound: the same curves with PCA of all M outputs in place of a selection."""
 
-from poolwise.experiments.cells import Cell
-from poolwise.experiments.experiment import Experiment, Pictures
-from poolwise.experiments.grids import draw_curves, grid_cells, grid_table
+from poolwise.experiments.experiment import Experiment
+from poolwise.experiments.grids import cells_of_both, grid_table, pictures_of_both
 from poolwise.experiments.results import Results
-
-
-def _cells(stl: str) -> list[Cell]:
-    return grid_cells("cifar10", "pca") + grid_cells(stl, "pca")
 
 
 def _section(results: Results) -> str:
@@ -24,11 +19,10 @@ STL-10:
 """
 
 
-def _pictures(results: Results) -> Pictures:
-    return {
-        "fig-pca-cifar.png": draw_curves(results, "cifar10", "pca", "CIFAR-10: K directions of all M outputs"),
-        "fig-pca-stl.png": draw_curves(results, results.stl, "pca", "STL-10: K directions of all M outputs"),
-    }
-
-
-FIG_PCA = Experiment("fig-pca", "The same curves with PCA, a bound", _section, _cells, pictures=_pictures)
+FIG_PCA = Experiment(
+    "fig-pca",
+    "The same curves with PCA, a bound",
+    _section,
+    cells_of_both("pca"),
+    pictures=pictures_of_both("fig-pca", "pca", "K directions of all M outputs"),
+)

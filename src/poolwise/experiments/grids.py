@@ -1,9 +1,11 @@
 """Accuracy over K, for K-means and for starting dictionaries 2, 4 and 8 times as large: the cells, a chart, a table."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from poolwise.experiments.cells import Cell, kmeans, pca, pdl
 from poolwise.experiments.drawing import COLOURS, axes, band
+from poolwise.experiments.experiment import Pictures
 from poolwise.experiments.results import NOTHING, Results, percent, table
 
 if TYPE_CHECKING:
@@ -18,6 +20,19 @@ def grid_cells(dataset: str, way: str) -> list[Cell]:
     make = pdl if way == "pdl" else pca
     cells = [kmeans(dataset, K) for K in SIZES]
     return cells + [make(dataset, K, n * K) for K in SIZES for n in TIMES if n * K in SIZES]
+
+
+def cells_of_both(way: str) -> Callable[[str], list[Cell]]:
+    """Those of CIFAR-10 and of STL-10."""
+    return lambda stl: grid_cells("cifar10", way) + grid_cells(stl, way)
+
+
+def pictures_of_both(name: str, way: str, title: str) -> Callable[[Results], Pictures]:
+    """A chart for CIFAR-10 and one for STL-10, NAME-cifar.png and NAME-stl.png."""
+    return lambda results: {
+        f"{name}-cifar.png": draw_curves(results, "cifar10", way, f"CIFAR-10: {title}"),
+        f"{name}-stl.png": draw_curves(results, results.stl, way, f"STL-10: {title}"),
+    }
 
 
 def draw_curves(results: Results, dataset: str, way: str, title: str) -> "Figure":

@@ -6,7 +6,6 @@ Accuracies depend on the seed alone; times are those of this machine and this mo
 """
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ from sklearn.base import clone
 
 from poolwise.arrays import Array, ImageSource
 from poolwise.experiments.accuracy_law import AccuracyLaw, fit_law
+from poolwise.report.cost import milliseconds
 
 CANDIDATES_PER_CODE = 4
 _TIMED_BYTES = 4 << 20  # of pixels: enough images to time, and few enough to time them several times
@@ -151,7 +151,7 @@ def measure(
     few = _timed_rows(task.test)
     curves, done = [], 0
     for name, factor in (("K-means", None), ("PDL", CANDIDATES_PER_CODE))[: 1 + candidates]:
-        accuracy, seconds = np.zeros((len(sizes), len(seeds))), np.full(len(sizes), math.inf)
+        accuracy, taken = np.zeros((len(sizes), len(seeds))), np.full(len(sizes), math.inf)
         for i, K in enumerate(sizes):
             for j, seed in enumerate(seeds):
                 progress(done, f"{name}, {K} codes, seed {seed}")
@@ -161,9 +161,9 @@ def measure(
                 classifier = clone(svm).fit(X, task.train_labels)
                 del X
                 accuracy[i, j] = classifier.score(model.transform(task.test), task.test_labels)
-                seconds[i] = min(seconds[i], _seconds(model, few))
+                taken[i] = min(taken[i], milliseconds(model, few, _REPEATS))
                 done += 1
-        curves.append(Curve(name, np.asarray(sizes), accuracy, 1000 * seconds / len(few), per_code))
+        curves.append(Curve(name, np.asarray(sizes), accuracy, taken, per_code))
     progress(done, "")
     return curves
 
@@ -172,15 +172,6 @@ def _timed_rows(images: Array | ImageSource) -> Array:
     """Enough images in memory to time, with their decoding left out."""
     H, W, c = images.shape[1:]
     return images[: max(16, _TIMED_BYTES // (H * W * c))]
-
-
-def _seconds(model: Any, images: Array) -> float:
-    best = math.inf
-    for _ in range(_REPEATS):
-        start = time.perf_counter()
-        model.transform(images)
-        best = min(best, time.perf_counter() - start)
-    return best
 
 
 def doubts(curves: Sequence[Curve], predict: Sequence[int], n_train: int, n_test: int) -> list[str]:

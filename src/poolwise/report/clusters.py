@@ -93,6 +93,19 @@ def order_of_candidates(order: Array, selected: Array, cluster: Array, closeness
     return np.lexsort((-closeness, is_other, place[cluster]))
 
 
+def members_of(cluster: Array, selected: Array, closeness: Array) -> list[Array]:
+    """For each selected code the other candidates that it stands for, the closest first.
+
+    >>> members_of(np.array([0, 0, 2, 0]), np.array([0, 2]), np.array([1.0, 0.2, 1.0, 0.7]))
+    [array([3, 1]), array([], dtype=int64)]
+    """
+    order = np.lexsort((-closeness, cluster))
+    order = order[cluster[order] != order]
+    ends = np.searchsorted(cluster[order], selected, side="right")
+    starts = np.searchsorted(cluster[order], selected, side="left")
+    return [order[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
 def similarity_picture(C: Array, M: int, order: Array, most: int) -> Array:
     """Correlations of all pairs of codes in this order, (size, size) float32 in -1..1, size at most `most`.
 

@@ -52,10 +52,10 @@ def cost_of(features: Any, classifier: Any = None) -> dict[str, int]:
     )
 
 
-def milliseconds(features: Any, images: Array) -> float:
-    """Per image, of `features.transform`: the fastest of five, which says least of the machine's neighbours."""
+def milliseconds(features: Any, images: Array, repeats: int = _REPEATS) -> float:
+    """Per image, of `features.transform`: the fastest of some, which says least of the machine's neighbours."""
     seconds = []
-    for _ in range(_REPEATS):
+    for _ in range(repeats):
         start = time.perf_counter()
         features.transform(images)
         seconds.append(time.perf_counter() - start)

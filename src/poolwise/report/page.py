@@ -10,6 +10,7 @@ from poolwise.arrays import Array
 from poolwise.atomic import replacing
 from poolwise.progress import Stages
 from poolwise.report.budget import read_budget
+from poolwise.report.clusters import members_of
 from poolwise.report.findings import Clusters, Findings, Regions, study
 from poolwise.report.html import as_data, as_utf8, own, render
 from poolwise.report.mosaic import by_colour
@@ -162,19 +163,6 @@ def _add_clusters(data: dict[str, Any], clusters: Clusters, selected: Array) -> 
     data["before"] = None if clusters.before is None else [_rounded(clusters.before[one]) for one in members]
     data["orders"] |= {"likeness": clusters.order.tolist(), "size": np.argsort(-size, kind="stable").tolist()}
     data["first"] = int(size.argmax())
-
-
-def members_of(cluster: Array, selected: Array, closeness: Array) -> list[Array]:
-    """For each selected code the other candidates that it stands for, the closest first.
-
-    >>> members_of(np.array([0, 0, 2, 0]), np.array([0, 2]), np.array([1.0, 0.2, 1.0, 0.7]))
-    [array([3, 1]), array([], dtype=int64)]
-    """
-    order = np.lexsort((-closeness, cluster))
-    order = order[cluster[order] != order]
-    ends = np.searchsorted(cluster[order], selected, side="right")
-    starts = np.searchsorted(cluster[order], selected, side="left")
-    return [order[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
 def _add_regions(data: dict[str, Any], regions: Regions) -> str:

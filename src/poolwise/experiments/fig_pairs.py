@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from poolwise.experiments.anatomy import anatomy_name, unpack_codes
-from poolwise.experiments.drawing import COLOURS, panels
 from poolwise.experiments.experiment import Experiment, Pictures
 from poolwise.experiments.results import Results, table
 from poolwise.report import code_mosaic
+from poolwise.report.look import COLOURS, panels
 
 VARIANT = "6×6 average"
 _SAID = {"moved": "one is the other, moved", "colour": "alike in shape, different in colour"}

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from poolwise.experiments.cells import Cell, kmeans, pca, pdl
-from poolwise.experiments.drawing import COLOURS, axes, band
+from poolwise.experiments.drawing import band
 from poolwise.experiments.experiment import Experiment, Pictures
 from poolwise.experiments.published import published
 from poolwise.experiments.results import Results, table
+from poolwise.report.look import COLOURS, axes
 
 K = 200
 STARTS = (400, 800, 1600, 3200)
@@ -33,7 +34,7 @@ Points gained over K-means with 200 codes, and the share of PCA's gain (the pape
 
 
 def _pictures(results: Results) -> Pictures:
-    figure, ax = axes("CIFAR-10: points gained over K-means with 200 codes", "starting dictionary, M", "gain, points")
+    figure, ax = axes("starting dictionary, M", "gain, points", "CIFAR-10: points gained over K-means with 200 codes")
     base = results.of(kmeans("cifar10", K))
     for colour, (name, way) in zip(COLOURS, {"PDL": pdl, "PCA, the bound": pca}.items(), strict=False):
         found = [(M, mean) for M in STARTS if (mean := results.of(way("cifar10", K, M)))]

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from poolwise.experiments.anatomy import VARIANTS, anatomy_name
-from poolwise.experiments.drawing import COLOURS, panels
 from poolwise.experiments.experiment import Experiment, Pictures
 from poolwise.experiments.published import RHO
 from poolwise.experiments.results import NOTHING, Results, table
+from poolwise.report.look import COLOURS, panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from poolwise.experiments.cells import Cell, kmeans, pca, pdl
-from poolwise.experiments.drawing import COLOURS, axes, band
+from poolwise.experiments.drawing import band
 from poolwise.experiments.experiment import Pictures
 from poolwise.experiments.results import NOTHING, Results, percent, table
+from poolwise.report.look import COLOURS, axes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +38,7 @@ def pictures_of_both(name: str, way: str, title: str) -> Callable[[Results], Pic
 
 def draw_curves(results: Results, dataset: str, way: str, title: str) -> "Figure":
     """Accuracy over K, a line for K-means and for each n; the paper's figures as open marks where it has them."""
-    figure, ax = axes(title, "codes kept, K", "accuracy, %")
+    figure, ax = axes("codes kept, K", "accuracy, %", title)
     make = pdl if way == "pdl" else pca
     lines = {"K-means": [kmeans(dataset, K) for K in SIZES]}
     lines |= {f"{n}× {way.upper()}": [make(dataset, K, n * K) for K in SIZES if n * K in SIZES] for n in TIMES}

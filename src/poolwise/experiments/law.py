@@ -2,11 +2,12 @@
 
 from poolwise.experiments.accuracy_law import AccuracyLaw, fit_law
 from poolwise.experiments.cells import Cell, kmeans, pdl
-from poolwise.experiments.drawing import COLOURS, axes, band
+from poolwise.experiments.drawing import band
 from poolwise.experiments.experiment import Experiment, Pictures
 from poolwise.experiments.grids import SIZES
 from poolwise.experiments.published import CIFAR10, LAW
 from poolwise.experiments.results import Results, percent, table
+from poolwise.report.look import COLOURS, axes
 
 _SMALL = 800
 
@@ -47,7 +48,7 @@ By this law one point more at {last:,} codes takes {whole.codes_for(whole.at(las
 
 
 def _pictures(results: Results) -> Pictures:
-    figure, ax = axes("CIFAR-10, K-means: accuracy = a + b K^(−1/4)", "codes, K (axis in K^(−1/4))", "accuracy, %")
+    figure, ax = axes("codes, K (axis in K^(−1/4))", "accuracy, %", "CIFAR-10, K-means: accuracy = a + b K^(−1/4)")
     shown = [100, 200, 400, 800, 1600, 3200, 12800]
     small = _fit(results, _SMALL)
     if small is not None:

@@ -9,13 +9,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator, PercentFormatter
 
+from poolwise.report.look import COLOURS, INK, MARKS, blank, dress
+
 if TYPE_CHECKING:
     from poolwise.experiments.planning import Curve
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73")  # Okabe and Ito: told apart with any kind of colour vision,
-_MARKERS = ("o", "s", "^")  # and in grey
 _BEYOND = 1.08  # times the largest that was measured: where the prediction's ground begins
-_INK, _FAINT, _GROUND = "#333333", "#e4e4e4", "#f6f6f6"
+_GROUND = "#f6f6f6"
 
 
 def draw_plan(curves: "Sequence[Curve]", predict: Sequence[int]) -> Figure:
@@ -32,7 +32,7 @@ def draw_plan(curves: "Sequence[Curve]", predict: Sequence[int]) -> Figure:
         Two panels, one above the other, with one logarithmic axis of codes. Measured: filled marks with error bars (one
         standard deviation of the runs). Predicted: hollow marks on the law, in the shade of its 95 % interval.
     """
-    figure = Figure(figsize=(7.2, 6.6), dpi=160, layout="constrained", facecolor="white")
+    figure = blank((7.2, 6.6))
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(1.7, 1))
     seen = np.unique(np.concatenate([*(curve.codes for curve in curves), np.asarray(predict, np.int64)]))
     K = np.geomspace(seen[0], seen[-1], 200)
@@ -65,13 +65,14 @@ def draw_plan(curves: "Sequence[Curve]", predict: Sequence[int]) -> Figure:
                 color="#777777",
                 bbox={"facecolor": ground, "edgecolor": "none", "pad": 1.5},
             )
-    top.set_title("What more codes would give", loc="left", fontsize=13, fontweight="bold", color=_INK, pad=10)
-    top.legend(handles=_keys(curves), loc="lower right", frameon=False, labelcolor=_INK, fontsize=9, ncols=1)
+    top.set_title("What more codes would give", loc="left", fontsize=13, fontweight="bold", color=INK, pad=10)
+    top.legend(handles=_keys(curves), loc="lower right", frameon=False, labelcolor=INK, fontsize=9, ncols=1)
     return figure
 
 
 def _draw_accuracy(panel: Any, curve: "Curve", predict: Sequence[int], K: Any, number: int) -> None:
-    colour, mark = _COLOURS[number], _MARKERS[number]
+    colour = COLOURS[number]
+    mark = MARKS[colour]
     law, ahead = curve.law, K >= curve.codes[-1]
     panel.fill_between(K, *law.interval(K), color=colour, alpha=0.12, linewidth=0)
     panel.plot(K[~ahead], law.at(K[~ahead]), color=colour, linewidth=1.6)
@@ -85,7 +86,8 @@ def _draw_accuracy(panel: Any, curve: "Curve", predict: Sequence[int], K: Any, n
 
 
 def _draw_cost(panel: Any, curve: "Curve", predict: Sequence[int], K: Any, number: int) -> None:
-    colour, mark = _COLOURS[number], _MARKERS[number]
+    colour = COLOURS[number]
+    mark = MARKS[colour]
     ahead = K >= curve.codes[-1]
     panel.plot(K[~ahead], curve.cost.at(K[~ahead]), color=colour, linewidth=1.6)
     panel.plot(K[ahead], curve.cost.at(K[ahead]), color=colour, linewidth=1.6, linestyle=(0, (4, 2)))
@@ -111,20 +113,17 @@ def _dress(panel: Any, seen: Any, largest: int) -> None:
     panel.set_xlim(seen[0] / 1.15, seen[-1] * 1.15)
     if seen[-1] > largest:
         panel.axvspan(largest * _BEYOND, seen[-1] * 1.15, color=_GROUND, zorder=-2, linewidth=0)
-    panel.grid(color=_FAINT, linewidth=0.8)
-    panel.set_axisbelow(True)
-    panel.tick_params(length=0, labelsize=9, colors=_INK)
-    panel.yaxis.label.set_color(_INK)
-    panel.xaxis.label.set_color(_INK)
-    for side in ("top", "right", "left"):
-        panel.spines[side].set_visible(False)
+    dress(panel, without=("top", "right", "left"))
+    panel.tick_params(length=0, labelsize=9, colors=INK)
+    panel.yaxis.label.set_color(INK)
+    panel.xaxis.label.set_color(INK)
     panel.spines["bottom"].set_color("#999999")
 
 
 def _keys(curves: "Sequence[Curve]") -> list[Any]:
     lines: list[Any] = [
-        Line2D([], [], color=colour, marker=mark, linewidth=1.6, label=curve.name)
-        for curve, colour, mark in zip(curves, _COLOURS, _MARKERS, strict=False)
+        Line2D([], [], color=colour, marker=MARKS[colour], linewidth=1.6, label=curve.name)
+        for curve, colour in zip(curves, COLOURS, strict=False)
     ]
     grey: dict[str, Any] = {"color": "#777777", "marker": "o", "linestyle": "none"}
     return [

@@ -75,16 +75,21 @@ def approximation_error(C: Array, selected: Array) -> float:
     >>> round(approximation_error(np.diag([3.0, 1.0]), np.array([0])), 12)
     0.25
     """
-    return _unexplained(C, float(approximate_spectrum(C, selected).sum()))
+    return unexplained(C, float(approximate_spectrum(C, selected).sum()))
 
 
 def pca_error(C: Array, K: int) -> float:
     """The same for the best K directions; no selection has less."""
     M = len(C)
-    return _unexplained(C, float(scipy.linalg.eigvalsh(C, subset_by_index=(M - K, M - 1)).sum()))
+    return unexplained(C, float(scipy.linalg.eigvalsh(C, subset_by_index=(M - K, M - 1)).sum()))
 
 
-def _unexplained(C: Array, explained: float) -> float:
+def unexplained(C: Array, explained: float) -> float:
+    """The share of trace(C), the variance of all outputs, that is not explained; 0 if there is none.
+
+    >>> unexplained(np.diag([3.0, 1.0]), 3.0)
+    0.25
+    """
     whole = float(np.trace(C))
     return max(0.0, 1 - explained / whole) if whole > 0 else 0.0
 

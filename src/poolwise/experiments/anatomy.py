@@ -16,7 +16,7 @@ from poolwise.estimators import PooledFeatures
 from poolwise.experiments.protocols import PROTOCOLS, QUICK
 from poolwise.experiments.running import Settings
 from poolwise.experiments.store import Store
-from poolwise.nystrom import approximate_spectrum, approximation_error, spectrum
+from poolwise.nystrom import approximate_spectrum, spectrum, unexplained
 from poolwise.patches import sample_patches
 from poolwise.progress import Stages
 from poolwise.report.clusters import members_of
@@ -78,13 +78,14 @@ def dissect(model: PooledFeatures, images: Array, seed: int, settings: Settings)
         "exemplars before": _mean(before, exemplars),
     }
     C = model.covariance_
+    approximation = approximate_spectrum(C, model.selected_)
     return {
         "rho": rho,
         "scatter": scatter,
         "pairs": find_pairs(model, before, after, f, x, rng),
         "spectrum": _rounded(spectrum(C)[:_EIGENVALUES]),
-        "approximation": _rounded(approximate_spectrum(C, model.selected_)),
-        "unexplained": approximation_error(C, model.selected_),
+        "approximation": _rounded(approximation),
+        "unexplained": unexplained(C, float(approximation.sum())),
         "codes": _packed(_by_likeness(after, model.selected_), model),
         "columns": [_packed(column, model) for column in _columns(model, after)],
         "patch": [*model.patch_size_, model.image_shape_in_[2]],

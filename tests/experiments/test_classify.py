@@ -77,3 +77,13 @@ def test_each_svm_is_the_one_that_the_cell_names(data, rng):
     assert classify(kmeans("photos", 2, svm="searched"), X, X_test, data, 0.005, 1)["gamma"] in [
         0.005 * 4.0**p for p in range(-3, 4)
     ]
+
+
+def test_a_larger_gamma_is_so_many_times_the_protocols(data, rng):
+    X = rng.normal(size=(160, 60)).astype(np.float32) + data.train_labels[:, None] * np.float32(0.2)
+    X_test = rng.normal(size=(80, 60)).astype(np.float32) + data.test_labels[:, None] * np.float32(0.2)
+    found = [
+        classify(kmeans("photos", 2, svm=svm), X, X_test, data, 0.1, 1)["accuracy"] for svm in ("converged", "16 γ", "64 γ")
+    ]
+    assert len(set(found)) == 3
+    assert found == [LinearSVM(g).fit(X, data.train_labels).score(X_test, data.test_labels) for g in (0.1, 1.6, 6.4)]

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from poolwise.selection import Way
 
-Svm = Literal["converged", "100 rounds", "searched"]
+Svm = Literal["converged", "16 γ", "64 γ", "100 rounds", "searched"]
 Labels = Literal["all", "folds"]
 
 
@@ -19,7 +19,8 @@ class Cell:
     seed : of the starting dictionary and of the selection
     selection : a way of `poolwise.selection`, or None where nothing is selected: K-means (K = M) and PCA
     transform : "nystrom", "pca" or None
-    svm : "converged"; "100 rounds", stopped there; "searched", converged with γ chosen by cross-validation
+    svm : "converged"; "16 γ" and "64 γ", converged with that many times the γ; "100 rounds", stopped there; "searched",
+        converged with γ chosen by cross-validation
     labels : "all" of the training images, or the data set's own 10 "folds", one SVM each
     quick : on fewer images and patches, to see that it works
 

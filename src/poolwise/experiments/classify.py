@@ -12,6 +12,7 @@ from poolwise.experiments.cells import Cell
 from poolwise.experiments.protocols import Data
 
 ROUNDS = 100
+_TIMES: dict[str, float] = {"converged": 1.0, "16 γ": 16.0, "64 γ": 64.0}
 _SEARCHED = tuple(0.005 * 4.0**power for power in range(-3, 4))
 
 
@@ -35,7 +36,7 @@ def classify(cell: Cell, X_train: Array, X_test: Array, data: Data, gamma: float
             model = LinearSVMCV(gammas=_SEARCHED, cv=3, n_jobs=n_jobs).fit(X, y)
             more["gamma"] = float(model.gamma_)
         else:
-            model = LinearSVM(gamma, n_jobs=n_jobs).fit(X, y)
+            model = LinearSVM(_TIMES[cell.svm] * gamma, n_jobs=n_jobs).fit(X, y)
         scores.append(float(np.mean(model.predict(X_test) == data.test_labels)))
         rounds.append(int(model.n_iter_))
     if cell.labels == "folds":

@@ -56,8 +56,8 @@ their accuracies. The same dictionaries and features as in the first table.
 
 {budget_table(results, results.stl, folds=True)}
 
-With so few images the transformed features need a larger γ, since the transform stretches them and the same γ holds them down
-less. The SVM with γ = 0.005, and with γ chosen by cross-validation on the training images:
+So few images need a larger γ, the transformed features most of all: the transform stretches them, and the same γ holds them
+down less. The SVM with γ = 0.005, and with γ chosen by cross-validation on the training images, each over the same runs:
 
 {table(["", "γ = 0.005 %", "γ searched %", "γ", "runs"], rows)}
 """

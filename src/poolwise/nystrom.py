@@ -78,10 +78,9 @@ def approximation_error(C: Array, selected: Array) -> float:
     return unexplained(C, float(approximate_spectrum(C, selected).sum()))
 
 
-def pca_error(C: Array, K: int) -> float:
-    """The same for the best K directions; no selection has less."""
-    M = len(C)
-    return unexplained(C, float(scipy.linalg.eigvalsh(C, subset_by_index=(M - K, M - 1)).sum()))
+def pca_error(C: Array, T: Array) -> float:
+    """The same for T = `pca_transform(C, K)`: trace(C - C TᵀT) / trace(C). No selection of K codes has less."""
+    return unexplained(C, float(np.vdot(T @ C, T)))
 
 
 def unexplained(C: Array, explained: float) -> float:

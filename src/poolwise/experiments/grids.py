@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 SIZES = (100, 200, 400, 800, 1600, 3200)
 TIMES = (2, 4, 8)
+_WAYS = {"pdl": pdl, "pca": pca}
 
 
-def grid_cells(dataset: str, way: str) -> list[Cell]:
-    """K-means at every size, and `way` ("pdl" or "pca") for every K whose starting dictionary is among the sizes."""
-    make = pdl if way == "pdl" else pca
-    cells = [kmeans(dataset, K) for K in SIZES]
-    return cells + [make(dataset, K, n * K) for K in SIZES for n in TIMES if n * K in SIZES]
+def grid_lines(dataset: str, way: str) -> dict[str, list[Cell]]:
+    """K-means at every size, and `way` ("pdl" or "pca") for every K whose starting dictionary is among the sizes, by name."""
+    lines = {"K-means": [kmeans(dataset, K) for K in SIZES]}
+    return lines | {f"{n}× {way.upper()}": [_WAYS[way](dataset, K, n * K) for K in SIZES if n * K in SIZES] for n in TIMES}
 
 
 def cells_of_both(way: str) -> Callable[[str], list[Cell]]:
     """Those of CIFAR-10 and of STL-10."""
-    return lambda stl: grid_cells("cifar10", way) + grid_cells(stl, way)
+    return lambda stl: [cell for dataset in ("cifar10", stl) for line in grid_lines(dataset, way).values() for cell in line]
 
 
 def pictures_of_both(name: str, way: str, title: str) -> Callable[[Results], Pictures]:
@@ -39,10 +39,7 @@ def pictures_of_both(name: str, way: str, title: str) -> Callable[[Results], Pic
 def draw_curves(results: Results, dataset: str, way: str, title: str) -> "Figure":
     """Accuracy over K, a line for K-means and for each n; the paper's figures as open marks where it has them."""
     figure, ax = axes("codes kept, K", "accuracy, %", title)
-    make = pdl if way == "pdl" else pca
-    lines = {"K-means": [kmeans(dataset, K) for K in SIZES]}
-    lines |= {f"{n}× {way.upper()}": [make(dataset, K, n * K) for K in SIZES if n * K in SIZES] for n in TIMES}
-    for colour, (name, cells) in zip(COLOURS, lines.items(), strict=False):
+    for colour, (name, cells) in zip(COLOURS, grid_lines(dataset, way).items(), strict=False):
         band(ax, [(cell.K, found) for cell in cells if (found := results.of(cell))], name, colour)
         paper = [(cell.K, value) for cell in cells if (value := results.paper(cell)) is not None]
         if paper:
@@ -61,8 +58,7 @@ def grid_table(results: Results, dataset: str, way: str) -> str:
     for M in SIZES:
         ours, papers = [f"{M:,}"], ["*paper*"]
         for K in SIZES:
-            make = pdl if way == "pdl" else pca
-            cell = kmeans(dataset, K) if K == M else make(dataset, K, M)
+            cell = kmeans(dataset, K) if K == M else _WAYS[way](dataset, K, M)
             ours.append(results.text(cell) if K <= M else "")
             papers.append(percent(results.paper(cell)) if K <= M else "")
         if any(text not in ("", NOTHING) for text in ours[1:]):

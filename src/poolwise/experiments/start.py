@@ -11,7 +11,7 @@ from poolwise.engine import Threads, spans
 from poolwise.estimators.randomness import generators
 from poolwise.experiments.cells import Cell
 from poolwise.experiments.protocols import Data, Protocol
-from poolwise.nystrom import approximation_error, nystrom_transform, pca_transform, unexplained
+from poolwise.nystrom import approximation_error, nystrom_transform, pca_error, pca_transform
 from poolwise.progress import Stages
 from poolwise.selection import Selection, Way, select
 from poolwise.statistics import CovarianceStream
@@ -85,15 +85,15 @@ class Start:
         if cell.selection is None:
             begun = time.perf_counter()
             codes, T = np.arange(self.M), pca_transform(C, cell.K)
-            left = unexplained(C, float(np.vdot(T @ C, T)))
+            unexplained = pca_error(C, T)
             seconds["selection"] = time.perf_counter() - begun
         else:
             found, seconds["selection"] = self.select(cell.K, cell.selection)
-            codes, left = found.selected, approximation_error(C, found.selected)
+            codes, unexplained = found.selected, approximation_error(C, found.selected)
             T = nystrom_transform(C, codes) if cell.transform == "nystrom" else None
         right = None if T is None else np.ascontiguousarray(T.T, np.float32)
         train, test = (cut_features(X, self.M, codes, right) for X in (self.X_train, self.X_test))
-        return train, test, {"unexplained": left, "seconds": seconds}
+        return train, test, {"unexplained": unexplained, "seconds": seconds}
 
 
 def cut_features(X: Array, M: int, codes: Array, right: Array | None) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from poolwise.arrays import Array
 from poolwise.engine import Threads, spans
 from poolwise.estimators.images import check_images
-from poolwise.nystrom import approximate_spectrum, leading_spectrum, spectrum
+from poolwise.nystrom import approximate_spectrum, leading_spectrum, spectrum, unexplained
 from poolwise.patches import position_grid, sample_patches
 from poolwise.progress import Stages
 from poolwise.report.accuracy import Accuracy, class_numbers, measure_accuracy
@@ -243,8 +243,8 @@ def study_spectra(features: Any) -> Spectra:
             whole = leading_spectrum(C, _LEADING, np.random.default_rng(_SEED), engine)
     if len(outputs) == len(C):
         return Spectra(whole, is_exact, whole, 0.0)
-    approximate, trace = approximate_spectrum(C, outputs), float(np.trace(C))
-    return Spectra(whole, is_exact, approximate, max(0.0, 1 - float(approximate.sum()) / trace) if trace > 0 else 0.0)
+    approximate = approximate_spectrum(C, outputs)
+    return Spectra(whole, is_exact, approximate, unexplained(C, float(approximate.sum())))
 
 
 def _study_regions(features: Any, sample: _Sample | None, missing: dict[str, str], stages: Stages) -> Regions | None:

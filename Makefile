@@ -10,7 +10,7 @@ help:
 	@echo "make test-browser  tests of the report in Chromium, headless; installed where apt-get and root can"
 	@echo "make test-data  the tests on real data sets; POOLWISE_DATA names their folder"
 	@echo "make bench      the benchmarks, one JSON line each"
-	@echo "make lint       the checks alone; make format mends what can be mended"
+	@echo "make lint       the checks alone; make format fixes what can be fixed"
 
 .venv/run: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("poolwise needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
@@ -39,7 +39,8 @@ format: .venv/test
 	$(BIN)/ruff format .
 
 test: lint
-	$(BIN)/pytest -m "not data and not browser"
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not data and not browser" --ignore=tests/engine
+	$(BIN)/pytest -q tests/engine
 
 test-browser: .venv/test chromium
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'

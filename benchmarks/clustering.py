@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from poolwise.engine import Threads
-from poolwise.kmeans import one_round
-from poolwise.patches import normalize_contrast, sample_patches
-from poolwise.whitening import fit_whitening, whiten
+from poolwise.engine.threads import HeldArray, Threads
+from poolwise.method.descriptors import Patches
+from poolwise.method.dictionary import one_round
+from poolwise.method.whitening import ZCA, fit_whitening, whiten
 
 from machine import THREADS, load_images, median_ratio, sgemm
 
@@ -22,10 +22,10 @@ TURNS = 3
 def run() -> dict[str, object]:
     source, images = load_images(10_000)
     rng = np.random.default_rng(0)
-    X = sample_patches(images, N, (6, 6), rng)
     with Threads(THREADS) as engine:
-        engine.each(lambda rows: X.__setitem__(rows, normalize_contrast(X[rows], "std", 10.0)), N)
-        whiten(X, fit_whitening(X, "std", 0.1, engine), engine)
+        held = Patches().sample(images, N, rng=rng, engine=engine)
+        whiten(held, fit_whitening(held, ZCA()))
+        X = held.take(np.arange(N))
     start = X[rng.choice(N, K, replace=False)].copy()
     runners: dict[str, Callable[[int], np.ndarray]] = {"ours": lambda rounds: our_rounds(X, start, rounds)}
     skipped = {}
@@ -61,7 +61,7 @@ def run() -> dict[str, object]:
             seconds[name].append((times[1 + ROUNDS] - times[1]) / ROUNDS)
             if name not in objective:
                 with Threads(THREADS) as engine:
-                    objective[name] = one_round(X, rounds(ROUNDS), engine)[2]
+                    objective[name] = one_round(HeldArray(X, engine), rounds(ROUNDS))[2]
     median = {name: statistics.median(values) for name, values in seconds.items()}
     for name, value in objective.items():
         assert abs(value / objective["ours"] - 1) < 1e-4, f"{name} ends elsewhere: {objective}"
@@ -85,7 +85,7 @@ def our_rounds(X: np.ndarray, start: np.ndarray, rounds: int) -> np.ndarray:
     C = start.astype(np.float64)
     with Threads(THREADS) as engine:
         for _ in range(rounds):
-            sums, counts, _ = one_round(X, C, engine)
+            sums, counts, _ = one_round(HeldArray(X, engine), C)
             C = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], C)
     return C
 

@@ -6,15 +6,15 @@ from functools import partial
 
 import numpy as np
 
-from poolwise.encoding import fold_dictionary
-from poolwise.engine import Threads, spans
+from poolwise.engine.threads import Threads
 from poolwise.estimators import PooledFeatures
-from poolwise.extraction import Extractor
-from poolwise.whitening import Whitening
+from poolwise.method.dictionary import KMeans
+from poolwise.method.extraction import pooled_blocks, prepare
+from poolwise.support.blocks import spans
 
 from machine import THREADS, load_images, median_ratio, sgemm, take_turns
 
-PATCH, GRID, ALPHA, OFFSET = 6, 2, 0.25, 10.0
+PATCH, ALPHA, OFFSET = 6, 0.25, 10.0
 HALVES = (slice(0, 14), slice(14, 27))
 BATCHES = (1, 2, 4, 8, 16, 32, 100)
 TURNS = 9
@@ -27,20 +27,21 @@ def run(K: int) -> dict[str, object]:
     """K codes, 6×6 patches, threshold, 2×2 average pooling; only the dictionary is from a short fit."""
     n = 2000 if K <= 400 else 500
     source, images = load_images(n)
-    model = PooledFeatures(K, n_patches=max(20_000, 4 * K), max_iter=2, scale=None, random_state=0).fit(images[:200])
-    white = Whitening(model.whitening_mean_, model.whitening_matrix_)
-    folded = fold_dictionary(model.codes_, white, "threshold", ALPHA, False)
-    extractor = Extractor((PATCH, PATCH), 1, "std", OFFSET, folded, "average", ((GRID, GRID),))
-    out = np.empty((n, extractor.n_features), np.float32)
+    settings = {"dictionary": KMeans(max_iter=2), "scale": None, "n_patches": max(20_000, 4 * K), "random_state": 0}
+    layer = PooledFeatures(K, **settings).fit(images[:200]).layer_
+    ready = prepare(layer)
+    out = np.empty((n, layer.n_features), np.float32)
 
     def ours() -> None:
         with Threads(THREADS) as engine:
-            extractor.extract_into(images, engine, out.__setitem__)
+            for rows, X in pooled_blocks(ready, images, engine):
+                out[rows] = X.reshape(len(X), -1)
 
     limit, limit_flops = sgemm()
     candidates: dict[str, Callable[[], None]] = {"sgemm": limit, "ours": ours}
     planes = np.ascontiguousarray(images.transpose(0, 3, 1, 2), np.float32)  # peers get their own layout for free
-    F, b = white.fold(model.codes_)
+    F = np.asarray(layer.codes, np.float64) @ layer.whitening.W
+    b = -F @ layer.whitening.m
     F -= F.mean(axis=1, keepdims=True)  # zero-sum filters need no patch mean
     weights = F.reshape(K, PATCH, PATCH, 3).transpose(0, 3, 1, 2).astype(np.float32)
     bias = (b - ALPHA).astype(np.float32)

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from poolwise import LinearSVM, PooledFeatures
-from poolwise.cli.evaluate import evaluate
-from poolwise.cli.fit import fit
+from poolwise import KMeans, LinearSVM, PooledFeatures
+from poolwise.cli.commands.evaluate import evaluate
+from poolwise.cli.commands.fit import fit
 from poolwise.cli.model import load_model
-from poolwise.cli.source import Reading
-from poolwise.engine import Threads
+from poolwise.cli.reading import Reading
+from poolwise.engine.threads import Threads
 from poolwise.images import open_images
-from poolwise.progress import Stages
+from poolwise.support.progress import Stages
 
 from machine import THREADS, load_labelled, median_ratio
 
@@ -50,7 +50,7 @@ def fit_seconds(where: Path, model: Path) -> tuple[float, float]:
     """All of `poolwise fit`, and those of its stages that look at images."""
     start = time.perf_counter()
     images = Reading(where).open(Stages(), labels=True, output=model, n_jobs=THREADS, again=True)
-    features = PooledFeatures(CODES, CANDIDATES, max_iter=ROUNDS, random_state=0, n_jobs=THREADS)
+    features = PooledFeatures(CODES, CANDIDATES, dictionary=KMeans(max_iter=ROUNDS), random_state=0, n_jobs=THREADS)
     fit(features, LinearSVM(n_jobs=THREADS), images, model, Stages())
     return time.perf_counter() - start, sum(features.timings_[stage] for stage in READ)
 
@@ -71,7 +71,8 @@ def run() -> dict[str, object]:
         home = Path(name)
         write_both(home, images, labels)
         ways = {"folder": "", "array": ".npz"}
-        few = PooledFeatures(2, 4, n_patches=1024, max_iter=1, random_state=0).fit_transform(images[:200])  # compile
+        settings = {"dictionary": KMeans(max_iter=1), "n_patches": 1024, "random_state": 0}
+        few = PooledFeatures(2, 4, **settings).fit_transform(images[:200])  # compile
         LinearSVM().fit(few, labels[:200])
         turns = [_turn(home, ways) for _ in range(TURNS)]
     middle = {name: round(statistics.median(turn[name] for turn in turns), 3) for name in turns[0]}

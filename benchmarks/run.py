@@ -1,6 +1,6 @@
-"""Benchmarks: python benchmarks/run.py [NAME ...]; one JSON line each. Measure on an idle machine, nothing else beside.
+"""Benchmarks: python benchmarks/run.py [NAME ...]; one JSON line each. Measure on an idle machine, with nothing else running.
 
-Each stands beside a peer and the machine's limit in the same run, because seconds mean nothing on another machine.
+Each is compared with a peer and the machine's limit in the same run, because seconds mean nothing on another machine.
 """
 
 import json

@@ -12,9 +12,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from poolwise import PooledFeatures
-from poolwise.affinity import Messages, find_exemplars, propagate, similarity
-from poolwise.engine import Threads
-from poolwise.statistics import CovarianceStream
+from poolwise.engine.threads import Threads
+from poolwise.method.selection.affinity import Messages, find_exemplars, propagate
+from poolwise.method.selection.choosing import similarity
+from poolwise.method.statistics import CovarianceStream
 
 from machine import THREADS, load_images, median_ratio, sgemm, take_turns
 
@@ -25,7 +26,7 @@ def pooled_similarity(M: int) -> tuple[str, np.ndarray]:
     """Of M random patches as codes, pooled over 2,000 images."""
     source, images = load_images(2000)
     model = PooledFeatures(
-        1, M, dictionary="patches", selection="random", transform=None, n_patches=20_000, n_jobs=THREADS, random_state=0
+        1, M, dictionary="patches", selection="random", projection=None, n_patches=20_000, n_jobs=THREADS, random_state=0
     )
     return source, similarity(model.fit(images).covariance_)
 
@@ -85,12 +86,12 @@ def search() -> dict[str, object]:
     M, K = 1600, 200
     source, S = pooled_similarity(M)
     with Threads(THREADS) as engine:
-        found = find_exemplars(S.copy(), K, engine, np.random.default_rng(0))
-        one = propagate(S.copy(), found.preference, engine, np.random.default_rng(0))
+        found = find_exemplars(S.copy(), K, rng=np.random.default_rng(0), engine=engine)
+        one = propagate(S.copy(), found.preference, rng=np.random.default_rng(0), engine=engine)
         seconds = take_turns(
             {
-                "search": lambda: find_exemplars(S.copy(), K, engine, np.random.default_rng(0)),
-                "one run": lambda: propagate(S.copy(), found.preference, engine, np.random.default_rng(0)),
+                "search": lambda: find_exemplars(S.copy(), K, rng=np.random.default_rng(0), engine=engine),
+                "one run": lambda: propagate(S.copy(), found.preference, rng=np.random.default_rng(0), engine=engine),
             },
             TURNS,
         )
@@ -138,8 +139,8 @@ def covariance() -> dict[str, object]:
 MEMORY = """
 import json, resource, sys
 import numpy as np
-from poolwise.affinity import find_exemplars
-from poolwise.engine import Threads
+from poolwise.method.selection.affinity import find_exemplars
+from poolwise.engine.threads import Threads
 
 def resident():
     return int(open('/proc/self/statm').read().split()[1]) * resource.getpagesize()
@@ -151,11 +152,11 @@ def make(M):
     S = np.minimum(2 * (X.T @ X) - 2, 0)
     return S
 with Threads(2) as engine:
-    find_exemplars(make(100), 10, engine, rng)
+    find_exemplars(make(100), 10, rng=rng, engine=engine)
     S = make(M)
     open('/proc/self/clear_refs', 'w').write('5')
     before = resident() - S.nbytes
-    find_exemplars(S, 200, engine, rng)
+    find_exemplars(S, 200, rng=rng, engine=engine)
 peak = [int(l.split()[1]) * 2**10 for l in open('/proc/self/status') if l.startswith('VmHWM')][0]
 print(json.dumps((peak - before) / S.nbytes))
 """

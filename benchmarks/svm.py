@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.svm import LinearSVC
 
 from poolwise import LinearSVM, PooledFeatures
-from poolwise.engine import Threads
+from poolwise.engine.threads import Threads
 
 from machine import THREADS, load_labelled, take_turns
 

@@ -35,9 +35,9 @@ def data_home() -> Path:
 @pytest.fixture(scope="session")
 def responses(photos) -> np.ndarray:
     """Pooled activations of 60 real codes, one row per cell of each photo, standardised: (640, 60) float64."""
-    from poolwise import PooledFeatures
+    from poolwise import KMeans, PooledFeatures, Standardize
 
-    model = PooledFeatures(60, n_patches=20_000, max_iter=20, scale_offset=0.0, random_state=0)
+    model = PooledFeatures(60, n_patches=20_000, dictionary=KMeans(max_iter=20), scale=Standardize(offset=0.0), random_state=0)
     return model.fit_transform(photos).reshape(-1, 60).astype(np.float64)
 
 
@@ -49,7 +49,7 @@ def C(responses) -> np.ndarray:
 
 @pytest.fixture
 def engine():
-    from poolwise.engine import Threads
+    from poolwise.engine.threads import Threads
 
     with Threads(2) as engine:
         yield engine

@@ -7,33 +7,59 @@ if TYPE_CHECKING:
     from poolwise import datasets
     from poolwise.estimators import AffinitySelector, LinearSVM, LinearSVMCV, PooledFeatures
     from poolwise.images import open_images
+    from poolwise.method.descriptors import Patches
+    from poolwise.method.dictionary import KMeans, RandomCodes
+    from poolwise.method.encoders import Nearest, Threshold, Triangle
+    from poolwise.method.pooling import Pool
+    from poolwise.method.scale import Standardize
+    from poolwise.method.whitening import ZCA
     from poolwise.modelfile import load, save
 
 __version__ = "0.1.0"
+_HOME = {
+    **dict.fromkeys(("AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures"), "estimators"),
+    "open_images": "images",
+    **dict.fromkeys(("load", "save"), "modelfile"),
+    "Patches": "method.descriptors",
+    "ZCA": "method.whitening",
+    **dict.fromkeys(("KMeans", "RandomCodes"), "method.dictionary"),
+    **dict.fromkeys(("Nearest", "Threshold", "Triangle"), "method.encoders"),
+    "Pool": "method.pooling",
+    "Standardize": "method.scale",
+}
 __all__ = [
+    "ZCA",
     "AffinitySelector",
+    "KMeans",
     "LinearSVM",
     "LinearSVMCV",
+    "Nearest",
+    "Patches",
+    "Pool",
     "PooledFeatures",
+    "RandomCodes",
+    "Standardize",
+    "Threshold",
+    "Triangle",
     "__version__",
     "datasets",
     "load",
     "open_images",
     "save",
 ]
-_HOME = {
-    **dict.fromkeys(("AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures"), "poolwise.estimators"),
-    "open_images": "poolwise.images",
-    **dict.fromkeys(("load", "save"), "poolwise.modelfile"),
-}
 
 
 def __getattr__(name: str) -> Any:
     # Lazy, so that `poolwise --help` does not wait for numba and scikit-learn.
     if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+        return getattr(import_module(f"poolwise.{_HOME[name]}"), name)
     if name == "datasets":
         return import_module("poolwise.datasets")
+    from poolwise.method.recipe import FAMILIES
+
+    for family in FAMILIES.values():  # any part that is registered
+        if name in family.by_class:
+            return family.by_class[name]
     raise AttributeError(f"module 'poolwise' has no attribute {name!r}")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from poolwise import LinearSVM, PooledFeatures
+from poolwise import KMeans, LinearSVM, PooledFeatures
 from poolwise.report import write_report
 
 HOSTILE = "<script>alert(1)</script>"
@@ -38,7 +38,7 @@ def model():
     rows = np.flatnonzero(photos.target < 4)[::8]
     images, labels = photos.images[rows], photos.target_names[photos.target[rows]].astype(object)
     labels = np.where(labels == labels[0], HOSTILE, labels).astype(str)
-    features = PooledFeatures(12, 48, n_patches=4000, max_iter=6, random_state=0, n_jobs=1)
+    features = PooledFeatures(12, 48, n_patches=4000, dictionary=KMeans(max_iter=6), random_state=0, n_jobs=1)
     model = make_pipeline(features, LinearSVM(n_jobs=1)).fit(images, labels)
     names = [f"\"quoted\" '{row}' <b>.png" for row in rows]
     return model, images, labels, names

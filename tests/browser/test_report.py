@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
+from poolwise.analysis.clusters import correlations_after, members_of
 from poolwise.report import write_report
-from poolwise.report.clusters import correlations_after
-from poolwise.report.page import members_of
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<script>alert(1)</script>"
@@ -78,7 +77,7 @@ def test_hovering_tells_of_a_code(show, report, driver):
 
     show(report)
     ActionChains(driver).move_to_element(code(driver, 5)).perform()
-    assert driver.find_element("id", "status").text.startswith("Code 5, stands for")
+    assert driver.find_element("id", "status").text.startswith("Code 5, represents")
 
 
 def test_keys_move_and_choose(show, report, members):

@@ -1,6 +1,8 @@
-"""A fit that takes a fraction of a second, and image files to fit."""
+"""A fit that takes a fraction of a second, image files to fit, and what the recipe describes."""
 
 from PIL import Image
+
+from poolwise.method.recipe import FAMILIES, PARAMETERS
 
 QUICK = ("--codes", "8", "--patches", "3000", "--max-iter", "5", "--jobs", "1", "--quiet")
 NAMES = ("cat", "grass", "page")
@@ -12,3 +14,18 @@ def write_pngs(folder, images, labels):
         (folder / str(label)).mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(folder / str(label) / f"{number:05}.png")
     return folder
+
+
+def described():
+    """Every parameter of the recipe and of its parts that can be chosen, by its nested name.
+
+    A part's word is its family's, and a family of one word offers no choice.
+    """
+    found = {}
+    for name, one in PARAMETERS.items():
+        family = FAMILIES.get(name)
+        if family is None or len(family.by_word) > 1 or family.none:
+            found[name] = one
+        for part in () if family is None else family.parts:
+            found |= {f"{name}__{inner}": own for inner, own in part.described().items() if inner != part.word_field}
+    return found

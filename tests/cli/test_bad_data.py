@@ -66,13 +66,15 @@ class TestImages:
 
     def test_no_kind_of_source(self, made, refused, name, tmp_path):
         (tmp_path / "x.zip").write_bytes(b"PK")
-        assert "nothing that images can be opened from" in refused(*COMMANDS[name](made, tmp_path / "x.zip"))
+        assert "images cannot be opened from it; expected an array, a folder" in refused(
+            *COMMANDS[name](made, tmp_path / "x.zip")
+        )
 
     def test_empty_npz(self, made, refused, name, tmp_path):
         np.savez(tmp_path / "x.npz")
         assert "no arrays; choose with --member" in refused(*COMMANDS[name](made, tmp_path / "x.npz"))
 
-    def test_npz_that_is_none(self, made, refused, name, tmp_path):
+    def test_npz_that_is_not_one(self, made, refused, name, tmp_path):
         (tmp_path / "x.npz").write_bytes(b"")
         assert "cannot be read as .npz" in refused(*COMMANDS[name](made, tmp_path / "x.npz"))
 
@@ -111,11 +113,11 @@ def test_broken_files_are_left_out_if_that_is_asked_for(made, poolwise, damaged,
         assert [row["path"] for row in csv.DictReader(file)] == [str(sorted(damaged.rglob("*.png"))[60].relative_to(damaged))]
 
 
-def test_what_was_left_out_is_listed_beside_the_output(made, poolwise, damaged, tmp_path):
+def test_what_was_left_out_is_listed_next_to_the_output(made, poolwise, damaged, tmp_path):
     done = poolwise(*("fit", damaged, "-o", tmp_path / "m.safetensors", "--on-error", "skip"), *QUICK)
     assert str(tmp_path / "m.skipped.csv") in done.err
     assert (tmp_path / "m.skipped.csv").exists()
-    assert describe(tmp_path / "m.safetensors")["provenance"]["told"]["skipped"] == 1
+    assert describe(tmp_path / "m.safetensors").provenance["skipped"] == 1
 
 
 def test_without_an_output_it_is_listed_on_stderr(made, poolwise, damaged):
@@ -166,7 +168,7 @@ class TestModels:
 
 
 @pytest.mark.parametrize("name", ["predict", "evaluate"])
-def test_features_alone_tell_no_labels(made, refused, name):
+def test_features_alone_predict_no_labels(made, refused, name):
     assert "holds features without a classifier" in refused(name, made.features, made.test)
 
 
@@ -184,12 +186,14 @@ class TestLabels:
     def test_images_beside_folders(self, made, refused, tmp_path):
         shutil.copytree(made.train, tmp_path / "mixed")
         shutil.copy(next((tmp_path / "mixed" / "cat").iterdir()), tmp_path / "mixed" / "a.png")
-        assert "or give --classifier none" in refused("fit", tmp_path / "mixed", "-o", "m.safetensors")
+        assert "or use --classifier none to take all without labels" in refused(
+            "fit", tmp_path / "mixed", "-o", "m.safetensors"
+        )
 
     def test_images_beside_folders_cannot_be_evaluated(self, made, refused, tmp_path):
         shutil.copytree(made.test, tmp_path / "mixed")
         shutil.copy(next((tmp_path / "mixed" / "cat").iterdir()), tmp_path / "mixed" / "a.png")
-        assert "or use `poolwise predict`, which needs no labels" in refused("evaluate", made.model, tmp_path / "mixed")
+        assert "or use `poolwise predict` to take all without labels" in refused("evaluate", made.model, tmp_path / "mixed")
 
     def test_too_few_for_folds(self, refused, tmp_path, three_classes):
         images, labels = three_classes["train"]
@@ -211,9 +215,12 @@ class TestOtherSizes:
         Image.new("RGB", (40, 30)).save(tmp_path / "a.png")
         return tmp_path
 
-    def test_the_remedy_is_told(self, made, refused, larger):
+    def test_the_remedy_is_named(self, made, refused, larger):
         err = refused("predict", made.model, larger)
-        assert "its images have 30×40 pixels and 3 channels, but the model was fitted on 32×32 with 3 channels" in err
+        assert (
+            "its images have 30×40 pixels with 3 channels, but the model was fitted on images of 32×32 pixels with 3 channels"
+            in err
+        )
         assert "give --resize 32x32" in err
 
     def test_the_remedy_works(self, made, poolwise, larger):

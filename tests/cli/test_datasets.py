@@ -14,7 +14,7 @@ FOLDER = "cifar-10-batches-bin"
 
 
 def told(done, name="cifar10"):
-    """What --json tells of one data set."""
+    """What --json prints of one data set."""
     assert done.code == 0
     (entry,) = [entry for entry in json.loads(done.out)["datasets"] if entry["name"] == name]
     return entry
@@ -58,7 +58,7 @@ class TestList:
         assert told(done, "stl10")["found"] == {}
         assert told(done, "stl10")["complete"] is False
 
-    def test_an_empty_folder_is_left_empty_and_the_way_out_is_told(self, poolwise, tmp_path):
+    def test_an_empty_folder_is_left_empty_and_the_way_out_is_shown(self, poolwise, tmp_path):
         done = poolwise("datasets", "--data", tmp_path / "none")
         for name, folder in (("cifar10", FOLDER), ("stl10", "stl10_binary"), ("cub200", "CUB_200_2011")):
             assert shown(done, name)["found"] == (
@@ -80,7 +80,8 @@ class TestList:
         done = poolwise("datasets")
         assert "cannot be used: " in shown(done, "stl10")["found"]
         assert "images.txt is missing; complete" in shown(done, "cub200")["found"]
-        assert "or give another --data" in shown(done, "cub200")["found"]
+        assert "another folder with --data" in shown(done, "cub200")["found"]
+        assert "data_home" not in done.out
         assert shown(done)["found"] == f"40 train, 8 test in {cifar / FOLDER}"
         assert "stl10_32.npz" in told(poolwise("datasets", "--json"), "stl10")["problem"]
 
@@ -154,12 +155,12 @@ class TestFetch:
         assert "gave a file with the checksum" in done.err
         assert os.listdir(packed) == []
 
-    def test_a_folder_that_is_not_the_whole_is_told_and_left_alone(self, poolwise, cifar, server, monkeypatch):
+    def test_a_folder_that_is_not_the_whole_is_reported_and_left_alone(self, poolwise, cifar, server, monkeypatch):
         monkeypatch.setattr(cifar10, "ARCHIVE", server.archive(FOLDER))
         (cifar / FOLDER / "test_batch.bin").unlink()
         done = poolwise("datasets", "fetch", "cifar10", "--quiet")
         assert done.code == 3
-        assert "it is not the whole data set: there are 40 train, the official one has 40 train, 8 test" in done.err
+        assert "it is not the whole data set: it has 40 train, the official one 40 train, 8 test" in done.err
         assert len(os.listdir(cifar / FOLDER)) == 5
         assert server.requested == []
 
@@ -167,12 +168,13 @@ class TestFetch:
         (tmp_path / "file").write_text("in the way")
         done = poolwise("datasets", "fetch", "cifar10", "--data", tmp_path / "file" / "home", "--quiet")
         assert done.code == 3
-        assert "give another --data" in done.err
+        assert "another folder with --data" in done.err
+        assert "data_home" not in done.err
 
     def test_photos_need_nothing(self, poolwise, tmp_path):
         done = poolwise("datasets", "fetch", "photos", "--data", tmp_path)
         assert done.code == 0
-        assert "photos: was there: 3,200 train, 1,600 test in " in done.out
+        assert "photos: already here: 3,200 train, 1,600 test in " in done.out
         assert done.err == ""
         assert os.listdir(tmp_path) == []
 

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from poolwise import PooledFeatures
 from poolwise.cli import main
 from poolwise.datasets import load_photos
+from poolwise.report import draw_clusters
 
 POOLWISE = [sys.executable, "-m", "poolwise"]
 
@@ -24,11 +26,11 @@ def poolwise(*arguments, cwd):
 def test_demo_prints_a_table_and_writes_the_picture(tmp_path):
     done = poolwise("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    rows = re.findall(r"^ (K-means|PDL|PDL and transform) +│ +([\d.]+) ± ([\d.]+) %", done.stdout, re.MULTILINE)
-    assert [name for name, _, _ in rows] == ["K-means", "PDL", "PDL and transform"]
-    kmeans, _, transformed = (float(accuracy) for _, accuracy, _ in rows)
+    rows = re.findall(r"^ (K-means|PDL|PDL, projected) +│ +([\d.]+) ± ([\d.]+) %", done.stdout, re.MULTILINE)
+    assert [name for name, _, _ in rows] == ["K-means", "PDL", "PDL, projected"]
+    kmeans, _, projected = (float(accuracy) for _, accuracy, _ in rows)
     assert kmeans > 50  # chance is 6 %
-    assert transformed > kmeans + 2
+    assert projected > kmeans + 2
     for word in ("16 codes", "of 128 candidates", "images/s", "3 runs", "poolwise-demo.png"):
         assert word in done.stdout
     assert max(map(len, done.stdout.splitlines())) < 100
@@ -53,6 +55,13 @@ def test_json_is_one_object_on_stdout_and_quiet_is_quiet(tmp_path):
         assert len(one["accuracies"]) == 2
         assert one["features"] == 32
         assert {"name", "accuracy", "accuracy_std", "images_per_second", "learn_seconds"} <= set(one)
+
+
+def test_the_picture_is_that_of_the_library(tmp_path):
+    assert main(["demo", "--codes", "2", "--runs", "1", "--seed", "3", "--quiet", "--json", "-o", str(tmp_path / "d.png")]) == 0
+    model = PooledFeatures.preset("jia2012", n_codes=2, n_candidates=16, n_patches=100_000, random_state=3)
+    drawn = draw_clusters(model.fit(load_photos(subset="train").images))
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "d.png")), np.asarray(drawn))
 
 
 @pytest.mark.parametrize(

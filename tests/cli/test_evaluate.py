@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from poolwise import load
-from poolwise.cli.evaluate import _show
+from poolwise.cli.commands.evaluate import _show
 from poolwise.images import open_images
 
 from small import QUICK
@@ -33,7 +33,7 @@ def test_text(made, poolwise):
         assert words in done.out
 
 
-def test_of_many_classes_only_the_largest_confusions_are_told(capsys):
+def test_of_many_classes_only_the_largest_confusions_are_shown(capsys):
     n = 200
     confusion = np.eye(n, dtype=int) * 5
     confusion[3, 7] = 4

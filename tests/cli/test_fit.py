@@ -7,21 +7,19 @@ import re
 import numpy as np
 import pytest
 
-from poolwise import PooledFeatures, load
-from poolwise.cli import fit as fit_command
-from poolwise.cli.parameters import NAMES, given
-from poolwise.cli.wording import OPTIONS
-from poolwise.encoding import ENCODERS
-from poolwise.estimators.parameters import TRANSFORMS
-from poolwise.estimators.presets import PRESETS
+from poolwise import KMeans, Pool, PooledFeatures, load
+from poolwise.cli.commands import fit as fit_command
+from poolwise.cli.parameters import given, set_given
 from poolwise.images import open_images
 from poolwise.images.decoding import MAX_PIXELS
-from poolwise.kmeans import METHODS
+from poolwise.method.presets import PRESETS
+from poolwise.method.recipe import FAMILIES
+from poolwise.method.selection import WAYS
 from poolwise.modelfile import describe
-from poolwise.pooling import POOLS
-from poolwise.selection import WAYS
 
-from small import QUICK
+from small import QUICK, described
+
+FIT = described()
 
 
 def written(*arguments):
@@ -30,18 +28,28 @@ def written(*arguments):
     return given(ctx, dict(ctx.params))
 
 
+def option_of(name):
+    """The option that sets a parameter."""
+    (option,) = [option for option in fit_command.command.params if option.name == name]
+    return option
+
+
+def estimator(preset, *arguments):
+    """The estimator that `poolwise fit` fits for a command line."""
+    features = PooledFeatures() if preset is None else PooledFeatures.preset(preset)
+    set_given(features, written(*arguments))
+    return features
+
+
 def test_every_parameter_has_an_option():
     options = {option.name for option in fit_command.command.params}
-    wanted = set(PooledFeatures().get_params()) - {"image_shape", "verbose"}
+    wanted = set(PooledFeatures().get_params(deep=True)) - {"image_shape", "verbose"}
+    wanted -= {"descriptor"}  # there is one alone
+    wanted -= {"whitening__form", "dictionary__method", "pooling__how", "scale__form"}  # the word of a part
     assert wanted - options == set()
-    assert set(NAMES) == wanted - {"random_state", "n_jobs"}
+    of_other_parts = {f"{place}__{one.name}" for place, family in FAMILIES.items() for one in family.described()}
+    assert set(FIT) == (wanted | of_other_parts) - {"random_state", "n_jobs"}
     assert "quiet" in options
-
-
-def test_every_parameter_is_called_by_its_option_in_errors():
-    spelled = {name: option.opts[0] for option in fit_command.command.params for name in [option.name] if name in OPTIONS}
-    assert {name: OPTIONS[name] for name in spelled} == spelled
-    assert set(NAMES) <= set(spelled)
 
 
 def test_what_is_not_written_does_not_override():
@@ -51,22 +59,22 @@ def test_what_is_not_written_does_not_override():
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--patch-size", "6"], {"patch_size": 6}),
-        (["--patch-size", "6x8"], {"patch_size": (6, 8)}),
-        (["--grid", "3"], {"grid": 3}),
-        (["--grid", "2x3"], {"grid": (2, 3)}),
-        (["--grid", "1,2,4"], {"grid": [1, 2, 4]}),
-        (["--grid", "1", "--grid", "2x3"], {"grid": [1, (2, 3)]}),
-        (["--contrast", "none"], {"contrast": None}),
+        (["--patch-size", "6"], {"descriptor__size": 6}),
+        (["--patch-size", "6x8"], {"descriptor__size": (6, 8)}),
+        (["--grid", "3"], {"pooling__grid": 3}),
+        (["--grid", "2x3"], {"pooling__grid": (2, 3)}),
+        (["--grid", "1,2,4"], {"pooling__grid": [1, 2, 4]}),
+        (["--grid", "1", "--grid", "2x3"], {"pooling__grid": [1, (2, 3)]}),
+        (["--contrast", "none"], {"descriptor__contrast": None}),
         (["--whitening", "none"], {"whitening": None}),
         (["--scale", "none"], {"scale": None}),
-        (["--transform", "none"], {"transform": None}),
+        (["--projection", "none"], {"projection": None}),
         (["--candidates", "none"], {"n_candidates": None}),
         (["--candidates", "64"], {"n_candidates": 64}),
         (["--super-patches", "500"], {"n_super_patches": 500}),
-        (["--two-sided"], {"two_sided": True}),
-        (["--one-sided"], {"two_sided": False}),
-        (["--alpha", "0.5"], {"alpha": 0.5}),
+        (["--two-sided"], {"encoder__two_sided": True}),
+        (["--one-sided"], {"encoder__two_sided": False}),
+        (["--alpha", "0.5"], {"encoder__alpha": 0.5}),
     ],
 )
 def test_what_is_written(arguments, expected):
@@ -77,40 +85,79 @@ def test_what_is_written(arguments, expected):
     ("name", "values"),
     [
         ("selection", WAYS),
-        ("transform", TRANSFORMS),
-        ("dictionary", METHODS),
-        ("encoder", ENCODERS),
-        ("pool", POOLS),
-        ("init", ("patches", "noise")),
-        ("contrast", ("std", "variance", None)),
+        ("projection", ("nystrom", "pca", None)),
+        ("dictionary", ("kmeans", "centroids", "spherical", "omp1", "patches", "gaussian")),
+        ("encoder", ("threshold", "triangle", "nearest")),
+        ("pooling", ("average", "max", "sum", "rms")),
+        ("dictionary__init", ("patches", "noise")),
+        ("descriptor__contrast", ("std", "variance", None)),
         ("whitening", ("std", "variance", None)),
         ("scale", ("shared", "cell", None)),
-        ("preset", PRESETS),
     ],
 )
 def test_choices_are_those_of_the_library(name, values):
-    option = next(option for option in fit_command.command.params if option.name == name)
+    option = option_of(name)
     assert list(option.type.choices) == ["none" if value is None else value for value in values]
+    for word, value in zip(option.type.choices, values, strict=True):
+        assert estimator(None, option.opts[0], word).recipe == PooledFeatures().set_params(**{name: value}).recipe
+    with pytest.raises(ValueError, match="must be one of"):
+        _ = PooledFeatures().set_params(**{name: "typo"}).recipe
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_default_that_help_tells_is_the_librarys(name):
-    option = next(option for option in fit_command.command.params if option.name == name)
-    told = re.search(r"\[default: (.*)\]$", option.help)[1]
-    expected = PooledFeatures().get_params()[name]
-    assert written(*([f"--{told}"] if option.is_flag else [option.opts[0], told])) == {name: expected}
-    assert PRESETS["jia2012"].get(name, expected) == expected
+def test_presets_are_those_of_the_library():
+    assert list(option_of("preset").type.choices) == list(PRESETS)
+
+
+@pytest.mark.parametrize("name", [name for name in FIT if name in PooledFeatures().get_params(deep=True)])
+def test_the_default_that_help_shows_is_the_librarys(name):
+    option = option_of(name)
+    shown = re.search(r"\[default: (.*)\]$", option.help)[1]
+    expected = PooledFeatures().get_params(deep=True)[name]
+    assert written(*([f"--{shown}"] if option.is_flag else [option.opts[0], shown])) == {name: expected}
+    assert PooledFeatures.preset("jia2012").set_params(**{name: expected}).recipe == PooledFeatures().recipe
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--dictionary", "kmeans"], {"dictionary": KMeans("kmeans", init="noise", max_iter=50, tol=0.0)}),
+        (
+            ["--dictionary", "spherical", "--tol", "0.1"],
+            {"dictionary": KMeans("spherical", init="noise", max_iter=50, tol=0.1)},
+        ),
+        (["--max-iter", "7"], {"dictionary": KMeans("omp1", init="noise", max_iter=7, tol=0.0)}),
+        (["--alpha", "0.5"], {"encoder__alpha": 0.5}),
+        (["--encoder", "threshold"], {}),
+        (["--encoder", "triangle"], {"encoder": "triangle"}),
+        (["--pool", "max"], {"pooling": Pool("max", grid=2)}),
+        (["--grid", "4"], {"pooling": Pool("sum", grid=4)}),
+        (["--scale", "shared"], {"scale__form": "shared"}),
+        (["--whitening", "std"], {"whitening__form": "std"}),
+        (["--whitening", "none"], {"whitening": None}),
+        (["--contrast", "std"], {"descriptor__contrast": "std"}),
+    ],
+)
+def test_a_change_of_a_preset_keeps_its_other_values(arguments, expected):
+    assert estimator("coates2011", *arguments).recipe == PooledFeatures.preset("coates2011", **expected).recipe
+
+
+def test_options_may_come_in_any_order():
+    several = [("--tol", "0.1"), ("--dictionary", "omp1"), ("--grid", "3"), ("--pool", "max"), ("--max-iter", "7")]
+    one, other = (
+        estimator("coates2011", *(word for pair in pairs for word in pair)).recipe for pairs in (several, several[::-1])
+    )
+    assert one == other
+    assert one.dictionary == KMeans("omp1", init="noise", max_iter=7, tol=0.1)
 
 
 def test_the_largest_image_is_that_of_the_library():
-    option = next(option for option in fit_command.command.params if option.name == "max_pixels")
-    assert option.default == MAX_PIXELS
+    assert option_of("max_pixels").default == MAX_PIXELS
 
 
 def test_the_model_is_that_of_the_library(made, three_classes):
     images, labels = three_classes["train"]
     source = open_images(made.train)
-    expected = PooledFeatures(8, 24, n_patches=3000, max_iter=5, random_state=0).fit(source)
+    expected = PooledFeatures(8, 24, n_patches=3000, dictionary=KMeans(max_iter=5), random_state=0).fit(source)
     pipeline = load(made.chosen)
     assert np.array_equal(pipeline[0].transform(images), expected.transform(images))
     assert pipeline.score(images, labels) > 0.8
@@ -123,8 +170,14 @@ def test_presets_and_changes_reach_the_estimator(made, poolwise, tmp_path):
     )
     assert done.code == 0, done.err
     model = load(tmp_path / "m.safetensors")
-    changed = {"n_codes": 8, "n_patches": 3000, "max_iter": 5, "pool": "max", "grid": [1, 2], "random_state": 7}
-    assert model.get_params() == {**PooledFeatures.preset("coates2011", **changed).get_params()}
+    changed = {
+        "n_codes": 8,
+        "n_patches": 3000,
+        "dictionary__max_iter": 5,
+        "pooling": Pool("max", grid=[1, 2]),
+        "random_state": 7,
+    }
+    assert model.get_params() == PooledFeatures.preset("coates2011", **changed).get_params()
 
 
 def test_json_is_one_object_and_quiet_is_quiet(made, poolwise, tmp_path):
@@ -144,31 +197,32 @@ def test_progress_goes_to_stderr_and_the_result_to_stdout(made, poolwise, tmp_pa
 
 
 def test_provenance_and_what_is_not_remembered(made):
-    told = describe(made.resized)["provenance"]["told"]
+    told = describe(made.resized).provenance
     assert {"images": 60, "seed": 0, "resize": "24x20", "crop": True, "grey": True, "skipped": 0}.items() <= told.items()
     assert told["source"] == made.train
     assert told["command"].startswith("poolwise fit ")
-    parameters = describe(made.resized)["parts"]["features"]["parameters"]
+    parameters = describe(made.resized).parameters
     assert (parameters["n_jobs"], parameters["verbose"]) == (None, 0)
 
 
 @pytest.mark.parametrize(("classifier", "name"), [("svm", "LinearSVM"), ("cv", "LinearSVMCV")])
 def test_classifiers(made, poolwise, tmp_path, classifier, name):
     assert poolwise("fit", made.train, "-o", tmp_path / "m.safetensors", *QUICK, "--classifier", classifier).code == 0
-    assert describe(tmp_path / "m.safetensors")["parts"]["classifier"]["estimator"] == name
+    assert describe(tmp_path / "m.safetensors").classifier["estimator"] == name
 
 
 def test_gamma_and_slim_reach_the_file(made, poolwise, tmp_path):
     more = ("--gamma", "0.1", "--slim", "--candidates", "16")
     assert poolwise("fit", made.train, "-o", tmp_path / "m.safetensors", *QUICK, *more).code == 0
     description = describe(tmp_path / "m.safetensors")
-    assert description["parts"]["features"]["slim"]
-    assert description["parts"]["classifier"]["fitted"]["gamma"] == 0.1
+    assert description.is_slim
+    assert description.n_candidates == 16
+    assert description.classifier["fitted"]["gamma"] == 0.1
 
 
 def test_images_without_labels_give_features_alone(made, poolwise, tmp_path):
     assert poolwise("fit", f"{made.train}/cat", "-o", tmp_path / "m.safetensors", *QUICK).code == 0
-    assert describe(tmp_path / "m.safetensors")["kind"] == "features"
+    assert describe(tmp_path / "m.safetensors").kind == "features"
 
 
 def test_arrays_and_tables(made, poolwise, tmp_path, three_classes):
@@ -188,17 +242,19 @@ def test_arrays_and_tables(made, poolwise, tmp_path, three_classes):
         (["--codes", "0"], "--codes must be a whole number of at least 1; got 0"),
         (["--codes", "9", "--candidates", "5"], "--codes 9 codes cannot be selected from --candidates 5"),
         (["--patches", "3"], "--patches 3 patches cannot give --codes"),
-        (["--two-sided", "--encoder", "vq"], "--two-sided is for --encoder 'threshold'"),
-        (["--tol", "nan"], "tol must be a finite number"),
-        (["--patch-size", "six"], "'six' is no size"),
-        (["--patch-size", "0"], "'0' is no size"),
-        (["--grid", "2,2"], "each different"),
-        (["--grid", ""], "is no size"),
+        (["--two-sided", "--encoder", "nearest"], "--two-sided is for --encoder threshold; got --encoder nearest"),
+        (["--encoder", "vq"], "'vq' is not one of"),
+        (["--transform", "pca"], "No such option"),
+        (["--tol", "nan"], "--tol must be a finite number of at least 0; got nan"),
+        (["--patch-size", "six"], "'six' is not a size"),
+        (["--patch-size", "0"], "'0' is not a size"),
+        (["--grid", "2,2"], "--grid must be at least one grid and, in a pyramid, each a different one"),
+        (["--grid", ""], "is not a size"),
         (["--resize", "32"], "height x width"),
         (["--jobs", "0"], "0 threads"),
         (["--seed", "-1"], "not in the range"),
         (["--pool", "mean"], "'mean' is not one of"),
-        (["--gamma", "0"], "gamma must be"),
+        (["--gamma", "0"], "--gamma must be"),
         (["--gamma", "1", "--classifier", "cv"], "--gamma 1 is for --classifier svm"),
         (["--member", "x"], "chooses an array of a .npz file"),
         (["--columns", "a,b"], "are those of a .csv file"),

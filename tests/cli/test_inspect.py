@@ -1,12 +1,20 @@
-"""`poolwise inspect`: what a file tells, read from its header alone."""
+"""`poolwise inspect`: what a file holds, read from its header alone."""
 
 import json
 import os
+from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
+from poolwise import load
+from poolwise.report import draw_clusters, draw_codes
+
+from make import images
 from small import QUICK
+
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def test_in_words(made, poolwise):
@@ -15,10 +23,21 @@ def test_in_words(made, poolwise):
     first = done.out.splitlines()[0]
     assert first == (
         "32 features of 32×32 colour images: 8 codes of 6×6 pixels selected from 24 by affinity propagation, average pooling "
-        "over 2×2 cells, Nyström transform, and a linear SVM for 3 classes"
+        "over 2×2 cells, Nyström projection, and a linear SVM for 3 classes"
     )
     for words in ("gamma 0.005, converged", "poolwise fit", "multiply-adds per image", "scikit-learn"):
         assert words in done.out
+
+
+def test_each_part_has_a_line_with_its_parameters(made, poolwise):
+    lines = {line.split()[0]: line[12:] for line in poolwise("inspect", made.chosen).out.splitlines()[2:]}
+    assert lines["descriptor"] == "patches, size 6x6, stride 1, contrast std, offset 10"
+    assert lines["whitening"] == "std, offset 0.1"
+    assert lines["dictionary"].startswith("kmeans, init patches, max iter 5, tol 0.0001")
+    assert "3,000 patches" in lines["dictionary"]
+    assert lines["encoder"] == "threshold, alpha 0.25, two sided no"
+    assert lines["pooling"] == "average, grid 2x2"
+    assert lines["scale"] == "shared, offset 0.01"
 
 
 def test_json(made, poolwise):
@@ -26,9 +45,25 @@ def test_json(made, poolwise):
     sizes = {"codes": 8, "candidates": 24, "features": 32, "classes": 3, "image_shape": [32, 32, 3]}
     assert sizes.items() <= told.items()
     assert told["bytes"] == os.path.getsize(made.chosen)
-    assert told["multiply_adds"] == {"encoding": 27 * 27 * 108 * 8, "transform": 4 * 8 * 8, "classifier": 3 * 32}
+    assert told["multiply_adds"] == {"encoding": 27 * 27 * 108 * 8, "projection": 4 * 8 * 8, "classifier": 3 * 32}
     assert told["provenance"]["images"] == 60
     assert told["classifier"]["converged"]
+
+
+def test_json_has_the_layer_and_its_parts(made, poolwise):
+    shown = json.loads(poolwise("inspect", made.chosen, "--json").out)
+    (layer,) = shown["layers"]
+    assert layer["encoder"] == {"part": "Threshold", "alpha": 0.25, "two_sided": False}
+    assert (layer["descriptor"]["part"], layer["descriptor"]["stride"], layer["pooling"]["how"]) == ("Patches", 1, "average")
+    assert shown["parameters"]["dictionary"] == {
+        "part": "KMeans",
+        "method": "kmeans",
+        "init": "patches",
+        "max_iter": 5,
+        "tol": 0.0001,
+    }
+    assert shown["parameters"]["projection"] == "nystrom"
+    assert not any(name in shown["parameters"] for name in ("alpha", "patch_size", "transform"))
 
 
 def test_no_array_is_read_without_a_picture(made, poolwise, monkeypatch):
@@ -42,6 +77,23 @@ def test_pictures(made, poolwise, tmp_path):
     assert [Image.open(tmp_path / name).format for name in ("a.png", "b.png")] == ["PNG", "PNG"]
 
 
+@pytest.mark.parametrize("name", ["chosen", "model", "resized"])
+def test_pictures_are_those_of_the_library_pixel_by_pixel(made, poolwise, tmp_path, name):
+    assert poolwise("inspect", getattr(made, name), "--codes", tmp_path / "codes.png").code == 0
+    model = load(getattr(made, name))[0]
+    drawn = np.asarray(Image.open(tmp_path / "codes.png"))
+    np.testing.assert_array_equal(drawn, np.asarray(draw_codes(model)))
+    assert not np.array_equal(drawn, np.asarray(draw_codes(model, whitened=True)))  # as they would be in an image
+
+
+def test_pictures_of_clusters_are_those_of_the_library_pixel_by_pixel(made, poolwise, tmp_path):
+    assert poolwise("inspect", made.chosen, "--clusters", tmp_path / "clusters.png").code == 0
+    model = load(made.chosen)[0]
+    drawn = np.asarray(Image.open(tmp_path / "clusters.png"))
+    np.testing.assert_array_equal(drawn, np.asarray(draw_clusters(model)))
+    assert not np.array_equal(drawn, np.asarray(draw_clusters(model, whitened=True)))
+
+
 def test_clusters_of_two_sided_codes(made, poolwise, tmp_path):
     fitted = poolwise("fit", made.train, "-o", tmp_path / "m.safetensors", *QUICK, "--candidates", "16", "--two-sided")
     assert fitted.code == 0
@@ -53,7 +105,7 @@ def test_clusters_of_two_sided_codes(made, poolwise, tmp_path):
     [
         ((), "was fitted without --candidates"),
         (("--candidates", "16", "--slim"), "was saved with --slim"),
-        (("--candidates", "16", "--transform", "pca"), "keeps all its candidates"),
+        (("--candidates", "16", "--projection", "pca"), "keeps all its candidates (--projection pca)"),
     ],
 )
 def test_models_without_clusters(made, poolwise, tmp_path, more, message):
@@ -77,6 +129,23 @@ def test_usage(made, poolwise, tmp_path, monkeypatch, arguments, message):
     done = poolwise("inspect", made.chosen, *arguments)
     assert done.code == 2
     assert message in done.err
+
+
+@pytest.mark.parametrize("kind", ["features", "pipeline", "searched"])
+def test_a_model_of_the_first_format(poolwise, tmp_path, kind):
+    path = GOLDEN / f"1-{kind}.safetensors"
+    shown = json.loads(poolwise("inspect", path, "--json").out)
+    model = load(path)
+    features = model if kind == "features" else model[0]
+    assert (shown["format"], shown["codes"], shown["features"]) == (1, len(features.codes_), features.layer_.n_features)
+    assert shown["layers"][0]["encoder"]["two_sided"] is (kind != "searched")
+    assert shown["layers"][0]["pooling"]["part"] == "Pool"
+    assert shown["parameters"]["descriptor"]["part"] == "Patches"
+    assert "format 1" in poolwise("inspect", path, "--codes", tmp_path / "codes.png").out
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "codes.png")), np.asarray(draw_codes(features)))
+    np.save(tmp_path / "x.npy", images())
+    assert poolwise("transform", path, tmp_path / "x.npy", "-o", tmp_path / "f.npy", "--quiet").code == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "f.npy"), features.transform(images()))
 
 
 def test_a_strangers_text_cannot_steer_the_terminal(made, poolwise, tmp_path):

@@ -1,12 +1,16 @@
 """IMAGES by a data set's name."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from poolwise import load
+from poolwise.cli.names import PARTS
 from poolwise.datasets import fetch_cifar10, load_photos
+from poolwise.datasets.catalogue import CATALOGUE
 from poolwise.modelfile import describe
 
 from small import QUICK
@@ -34,9 +38,30 @@ def model(poolwise, cifar, here):
     return str(here / "m.safetensors")
 
 
+def test_parts_come_from_the_catalogue():
+    assert {name: tuple(entry.official) for name, entry in CATALOGUE.items()} == PARTS
+    assert {
+        "cifar10": ("train", "test"),
+        "stl10": ("train", "test", "unlabeled"),
+        "cub200": ("train", "test"),
+        "photos": ("train", "test"),
+    } == PARTS
+
+
+def test_knowing_names_and_parts_imports_no_reader_and_nothing_heavy():
+    code = (
+        "import sys; from poolwise.cli.names import PARTS; print(PARTS)\n"
+        "heavy = ('numpy', 'sklearn', 'numba', 'scipy', 'PIL', 'skimage')\n"
+        "readers = [f'poolwise.datasets.{name}' for name in (*PARTS, 'home', 'download', 'records')]\n"
+        "print([name for name in (*heavy, *readers) if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{PARTS}\n[]\n"
+
+
 def test_fit_takes_the_training_part_and_remembers_it(model):
     train = fetch_cifar10(subset="train")
-    told = describe(model)["provenance"]["told"]
+    told = describe(model).provenance
     assert (told["source"], told["images"]) == ("cifar10:train", 40)
     assert load(model)[1].classes_.tolist() == sorted(set(train.target_names[train.target].tolist()))
 
@@ -70,7 +95,7 @@ def test_evaluate_compares_with_the_names_of_classes(model, poolwise):
 
 
 @pytest.mark.parametrize(("name", "part"), [("fit", "train"), ("transform", "test"), ("predict", "test"), ("evaluate", "test")])
-def test_the_part_that_was_chosen_is_told_on_stderr(made, poolwise, here, name, part):
+def test_the_part_that_was_chosen_is_named_on_stderr(made, poolwise, here, name, part):
     arguments = COMMANDS[name](made.model, "photos")
     line = (
         f"poolwise: photos is read as photos:{part}; write photos:{'test' if part == 'train' else 'train'} for another part\n"
@@ -128,7 +153,7 @@ class TestRefusals:
     def test_data_that_is_not_there(self, refused, monkeypatch, tmp_path, images):
         monkeypatch.setenv("POOLWISE_DATA", str(tmp_path / "nothing"))
         err = refused(images, code=3)
-        assert err.startswith(f"poolwise: {images}: it was looked for in {tmp_path / 'nothing'}, which holds no ")
+        assert err.startswith(f"poolwise: {images}: it was searched for in {tmp_path / 'nothing'}, which holds no ")
         assert f"`poolwise datasets fetch {images.partition(':')[0]}` fetches it" in err
         assert err.count("\n") == 1
         assert not (tmp_path / "nothing").exists()
@@ -138,10 +163,12 @@ class TestRefusals:
             path.unlink()
         err = refused("cifar10:test", code=3)
         assert "test_batch.bin is missing, though" in err
-        assert "or name another folder with POOLWISE_DATA" in err
+        assert "another folder with POOLWISE_DATA" in err
+        assert "data_home" not in err  # of the library
+        assert "--data" not in err  # of `poolwise datasets`
 
     @pytest.mark.parametrize("images", ["cifar11", "CIFAR10", "cifar-10:train", "photos/test"])
-    def test_a_name_that_is_none(self, refused, images):
+    def test_a_name_that_is_not_one(self, refused, images):
         err = refused(images, code=3)
         assert f"poolwise: {images}: there is no such file or folder; expected" in err
         assert err.endswith("or the name of a data set: cifar10, stl10, cub200, photos\n")
@@ -150,7 +177,8 @@ class TestRefusals:
 def test_images_of_another_size_than_the_models(made, poolwise):
     done = poolwise("predict", made.resized, "photos:test", "--quiet")
     assert done.code == 3
-    assert "photos:test: its images have 32×32 pixels and 3 channels, but the model was fitted on 24×20" in done.err
+    assert "photos:test: its images have 32×32 pixels with 3 channels, but the model was fitted on images of" in done.err
+    assert "24×20 pixels with 1 channel;" in done.err
     assert "a data set is read as it is" in done.err
 
 

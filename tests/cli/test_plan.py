@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from poolwise import LinearSVM, PooledFeatures
-from poolwise.cli import plan
+from poolwise import KMeans, LinearSVM, PooledFeatures
+from poolwise.cli.commands import plan
 from poolwise.cli.names import as_name
-from poolwise.cli.source import Reading
-from poolwise.experiments.accuracy_law import fit_law
-from poolwise.experiments.planning import hold_out
+from poolwise.cli.reading import Reading
 from poolwise.images import open_images
+from poolwise.planning.law import fit_law
+from poolwise.planning.measuring import hold_out
 
 QUICK = ("--sizes", "3,6,9", "--predict", "18,36", "--patches", "2000", "--max-iter", "5", "--jobs", "1", "--quiet")
 
@@ -43,7 +43,7 @@ def scores(train, test, sizes, seeds, factor=None, **more):
         rows.append([])
         for seed in seeds:
             M = factor and factor * K
-            model = PooledFeatures(K, M, n_patches=2000, max_iter=5, random_state=seed, **more).fit(train[0])
+            model = PooledFeatures(K, M, n_patches=2000, dictionary=KMeans(max_iter=5), random_state=seed, **more).fit(train[0])
             svm = LinearSVM().fit(model.transform(train[0]), train[1])
             rows[-1].append(svm.score(model.transform(test[0]), test[1]))
     return rows
@@ -140,7 +140,7 @@ def test_a_data_set_may_be_named_in_either_place(made, poolwise, tmp_path):
     assert "photos:train is a part of a data set" in done.err
 
 
-def test_text_tells_what_was_measured_and_what_was_predicted(planned):
+def test_text_shows_what_was_measured_and_what_was_predicted(planned):
     text = (planned / "out").read_text()
     lines = text.splitlines()
     measured = re.findall(r"^(?:K-means|PDL)? +([\d,]+) +[\d.]+ % ± [\d.]+ +measured ", text, re.MULTILINE)
@@ -166,7 +166,7 @@ def test_doubts_are_warnings_on_stderr_and_in_json(made, poolwise):
     assert done.err.splitlines() == [f"poolwise: warning: {text}" for text in warnings]
 
 
-def test_progress_is_told_on_stderr(made, poolwise):
+def test_progress_is_shown_on_stderr(made, poolwise):
     done = poolwise("plan", made.train, *QUICK[:-1], "--no-candidates", "--runs", "1")
     assert "plan dictionaries: " in done.err
     assert "plan " not in done.out
@@ -182,24 +182,24 @@ def test_a_size_that_was_measured_is_not_predicted(made, poolwise):
     [
         (["--sizes", "10,20"], "at least three different sizes; got 10, 20"),
         (["--sizes", "10,10,10"], "at least three different sizes"),
-        (["--sizes", "0,1,2"], "no list of whole numbers above 0"),
-        (["--sizes", "5,many"], "no list of whole numbers above 0"),
-        (["--predict", ""], "no list of whole numbers above 0"),
+        (["--sizes", "0,1,2"], "not a list of whole numbers above 0"),
+        (["--sizes", "5,many"], "not a list of whole numbers above 0"),
+        (["--predict", ""], "not a list of whole numbers above 0"),
         (["--holdout", "0"], "0.0 is not in the range"),
         (["--holdout", "1"], "1.0 is not in the range"),
         (["--holdout", "0.5", "--test", "there"], "with --test there there is none"),
         (["--test-member", "x"], "chooses an array of --test"),
-        (["--test", "there", "--test-member", "x"], "there is none"),
+        (["--test", "there", "--test-member", "x"], "; there is not one"),
         (["--runs", "0"], "0 is not in the range"),
         (["--jobs", "0"], "0 threads"),
-        (["--gamma", "-1"], "gamma"),
+        (["--gamma", "-1"], "--gamma must be a finite number"),
         (
             ["--patches", "50", "--sizes", "5,10,20"],
             "--patches 50 patches cannot give 80 different codes, as --sizes 20 with 4",
         ),
         (["--patches", "50", "--sizes", "5,10,60", "--no-candidates"], "60 different codes, as --sizes 60 needs"),
-        (["--patch-size", "none"], "is no size"),
-        (["--alpha", "-1"], "alpha must be a finite number"),
+        (["--patch-size", "none"], "is not a size"),
+        (["--alpha", "-1"], "--alpha must be a finite number"),
         (["-o", "plan.gif"], "does not end in .png"),
         (["-o", "no/such/plan.png"], "cannot be written"),
         (["--codes", "5"], "No such option"),
@@ -251,12 +251,12 @@ def unlabelled_test(made, home):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (flat, "it has no labels, and accuracy cannot be told without"),
+        (flat, "it has no labels, and accuracy cannot be measured without"),
         (one_class, "all its images have one label, 'cat'"),
         (mixed, "move the former into folders too"),
         (singles, "every class has one image alone"),
         (other_class, "does not know the label 'dog'"),
-        (other_shape, "20×20 pixels and 1 channels, but those to learn from 32×32 and 3"),
+        (other_shape, "20×20 pixels with 1 channel, but those to learn from 32×32 pixels with 3 channels"),
         (unlabelled_test, "it has no labels to compare with"),
         (lambda made, home: [home / "nothing"], "there is no such file or folder"),
         (lambda made, home: [made.train, "--test", home / "nothing"], "there is no such file or folder"),

@@ -47,8 +47,8 @@ def test_two_classes_have_two_margins(made, poolwise, tmp_path, three_classes):
 
 def test_small_batches_give_the_same(made, poolwise, monkeypatch):
     whole = poolwise("predict", made.model, made.test).out
-    monkeypatch.setattr("poolwise.extraction._BLOCK_BYTES", 1 << 16)
-    monkeypatch.setattr("poolwise.cli.model._ROWS", 7)
+    monkeypatch.setattr("poolwise.method.extraction._BYTES_PER_BLOCK", 1 << 16)
+    monkeypatch.setattr("poolwise.analysis.accuracy._ROWS_CLASSIFIED", 7)
     assert [row[:2] for row in csv.reader(poolwise("predict", made.model, made.test).out.splitlines())] == [
         row[:2] for row in csv.reader(whole.splitlines())
     ]

@@ -21,6 +21,7 @@ POOLWISE = [sys.executable, "-m", "poolwise"]
 KILLS = int(os.environ.get("POOLWISE_KILLS", "4"))
 RANDOM = random.SystemRandom()
 COMMANDS = ("plan", "fit", "transform", "predict", "evaluate", "inspect")
+HEAVY = ("numpy", "sklearn", "numba", "scipy", "joblib", "PIL", "rich", "matplotlib", "jinja2", "safetensors")
 
 
 def shell(line, cwd):
@@ -28,15 +29,38 @@ def shell(line, cwd):
     return subprocess.run(["/bin/sh", "-c", line], cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, "datasets"])
-def test_help_has_examples_and_loads_nothing_heavy(name):
-    code = (
-        f"import sys; from poolwise.cli import main; main([{name!r}, '--help'])\n"
-        "print([m for m in ('numba', 'sklearn', 'numpy', 'PIL', 'rich', 'matplotlib') if m in sys.modules])"
-    )
+def loaded(code):
+    """What Python prints for a line of code, and which heavy modules it has imported then."""
+    code = f"import sys\n{code}\nprint([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert f"  poolwise {name} " in done.stdout.split("Examples:")[1]
-    assert done.stdout.rstrip().endswith("[]")
+    *lines, modules = done.stdout.splitlines()
+    return "\n".join(lines), modules
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, "datasets", "demo", "report", "reproduce"])
+def test_help_has_examples_and_loads_nothing_heavy(name):
+    text, modules = loaded(f"from poolwise.cli import main; main([{name!r}, '--help'])")
+    assert f"  poolwise {name} " in text.split("Examples:")[1]
+    assert modules == "[]"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], ["fit", "--help"], ["fit"], ["fit", "--alpha", "x"]])
+def test_what_needs_no_images_loads_nothing_heavy(arguments):
+    text, modules = loaded(f"from poolwise.cli import main; main({arguments!r})")
+    assert ("poolwise" in text) == (arguments[-1].startswith("-"))  # a mistake goes to stderr
+    assert modules == "[]"
+
+
+@pytest.mark.parametrize(
+    "module", ["", ".support.parameters", ".method.recipe", ".method.presets", ".method.selection", ".datasets.catalogue"]
+)
+def test_what_describes_parameters_loads_nothing_heavy(module):
+    assert loaded(f"import poolwise{module}") == ("", "[]")
+
+
+def test_making_and_checking_a_recipe_loads_nothing_heavy():
+    code = "from poolwise.method.recipe import Recipe; print(Recipe(encoder='triangle', scale=None).checked().encoder)"
+    assert loaded(code) == ("Triangle()", "[]")
 
 
 @pytest.fixture
@@ -66,7 +90,7 @@ def start(arguments, cwd):
         ("transform f.npy", "transform:"),
         ("transform f.csv", "transform:"),
         ("predict p.csv", "open images:"),
-        ("evaluate", "transform:"),
+        ("evaluate", "predict:"),
     ],
 )
 def test_ctrl_c_gives_130_and_leaves_nothing(made, many, tmp_path, what, moment):

@@ -41,7 +41,7 @@ def test_without_images_it_says_what_is_missing(made, poolwise, tmp_path):
     assert data(tmp_path / "r.html")["regions"] is None
 
 
-def test_images_it_was_fitted_on_are_told(made, poolwise, tmp_path):
+def test_images_it_was_fitted_on_are_named(made, poolwise, tmp_path):
     poolwise("report", made.model, made.train, "-o", tmp_path / "r.html", "--quiet")
     assert "which it has learned from" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
@@ -89,7 +89,7 @@ def test_a_plan_is_drawn(made, poolwise, tmp_path):
         (("-o", "r.html", "--resize", "8x8"), 2, "--resize is for IMAGES"),
         (("-o", "r.html", "--no-labels"), 2, "--labels is for IMAGES"),
         (("-o", "r.html", "--plan", "none.json"), 3, "none.json"),
-        (("-o", "r.html", "--plan", "bad.json"), 3, "bad.json is no plan"),
+        (("-o", "r.html", "--plan", "bad.json"), 3, "bad.json is not a plan"),
         (("nothing", "-o", "r.html"), 3, "nothing"),
     ],
 )

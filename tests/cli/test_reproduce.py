@@ -34,7 +34,7 @@ def test_json_has_every_cell(reproduce):
     assert all(0.1 < cell["accuracy"] <= 1 for cell in found.values())
 
 
-def test_the_page_is_written_beside_the_store(reproduce, tmp_path):
+def test_the_page_is_written_next_to_the_store(reproduce, tmp_path):
     assert reproduce("page").code == 2
     reproduce("fig-starting-size", *QUICK)
     assert reproduce("page", "--quick").code == 0
@@ -55,7 +55,7 @@ def test_an_interrupt_keeps_what_is_done_and_says_so(small_cifar, tmp_path):
     os.kill(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "goes on from there" in err
+    assert "run the same command to continue" in err
     assert len(json.loads((tmp_path / "store" / "results.json").read_text(encoding="utf-8"))["cells"]) >= 1
 
 
@@ -78,7 +78,7 @@ def test_a_store_of_something_else_is_left_alone(reproduce, tmp_path):
     (tmp_path / "store" / "results.json").write_text("{}", encoding="utf-8")
     found = reproduce("law", *QUICK)
     assert found.code == 3
-    assert "no store" in found.err
+    assert "is not a store of results of format 2" in found.err
 
 
 def test_a_report_holds_its_pictures(reproduce, tmp_path):

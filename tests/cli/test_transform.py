@@ -29,7 +29,7 @@ def test_csv_has_names_and_paths_and_loses_nothing(made, poolwise, tmp_path):
 
 
 def test_never_all_features_at_once(made, poolwise, tmp_path, monkeypatch):
-    monkeypatch.setattr("poolwise.extraction._BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr("poolwise.method.extraction._BYTES_PER_BLOCK", 1 << 16)
     monkeypatch.setattr("poolwise.estimators.PooledFeatures.transform", None)  # gives all of them
     assert poolwise("transform", made.features, made.test, "-o", tmp_path / "f.npy").code == 0
     assert len(np.load(tmp_path / "f.npy")) == 30
@@ -68,7 +68,7 @@ def test_outputs_that_cannot_be(made, poolwise, tmp_path, monkeypatch, output, m
     assert message in done.err
 
 
-def test_a_disk_that_is_too_full_is_told_before_work(made, poolwise, tmp_path, monkeypatch):
+def test_a_disk_that_is_too_full_is_reported_before_work(made, poolwise, tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 100}))
     done = poolwise("transform", made.model, made.test, "-o", tmp_path / "f.npy")
     assert done.code == 2

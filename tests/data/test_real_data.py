@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from poolwise import LinearSVM, PooledFeatures
+from poolwise import KMeans, LinearSVM, Patches, Pool, PooledFeatures
 from poolwise.datasets import fetch_cifar10
-from poolwise.nystrom import approximation_error, pca_error, pca_transform
+from poolwise.method.nystrom import approximation_error, pca_error
 
 pytestmark = pytest.mark.data
 
@@ -41,7 +41,7 @@ def selected(cifar10):
 
 
 @pytest.mark.parametrize(
-    ("selection", "transform", "least"),
+    ("selection", "projection", "least"),
     [
         ("affinity", "nystrom", 71.0),  # the paper: 71.18
         ("affinity", None, 70.0),
@@ -53,19 +53,19 @@ def selected(cifar10):
         ("affinity", "pca", 71.5),  # the paper: 72.12
     ],
 )
-def test_cifar10_200_codes_of_800_reach_the_papers_accuracy(cifar10, selected, selection, transform, least):
-    model = selected.reselect(selection=selection, transform=transform)
+def test_cifar10_200_codes_of_800_reach_the_papers_accuracy(cifar10, selected, selection, projection, least):
+    model = selected.reselect(selection=selection, projection=projection)
     C = selected.covariance_
-    error = pca_error(C, pca_transform(C, 200)) if transform == "pca" else approximation_error(C, model.selected_)
+    error = pca_error(C, model.projection_) if projection == "pca" else approximation_error(C, model.selected_)
     reached = accuracy(model, cifar10)
-    how = f"{selection}, transform={transform}" if transform != "pca" else "all 800 by PCA"
+    how = f"{selection}, projection={projection}" if projection != "pca" else "all 800 by PCA"
     print(f"\nCIFAR-10, jia2012, 200 of 800, {how}: {reached:.2f} %, {100 * error:.2f} % of the variance unexplained")
     assert reached >= least
 
 
 def test_cifar10_codes_are_the_same_bits_on_1_2_and_4_threads(cifar10):
     images = cifar10[0][:10_000]
-    settings = {"n_codes": 200, "n_patches": 100_000, "max_iter": 10, "random_state": 0}
+    settings = {"n_codes": 200, "n_patches": 100_000, "dictionary": KMeans(max_iter=10), "random_state": 0}
     models = [PooledFeatures(**settings, n_jobs=n).fit(images) for n in (1, 2, 4)]
     assert len({model.codes_.tobytes() for model in models}) == 1
     whole = models[0].transform(images[:3000])
@@ -79,7 +79,8 @@ def test_birds_of_128_pixels_with_the_papers_settings(data_home):
         pytest.skip(f"{path} is not there")
     with np.load(path) as archive:
         images = archive["x_train"][:300]
-    model = PooledFeatures(100, patch_size=5, pool="max", grid=4, n_patches=50_000, max_iter=10, random_state=0)
+    settings = {"descriptor": Patches(5), "dictionary": KMeans(max_iter=10), "pooling": Pool("max", grid=4)}
+    model = PooledFeatures(100, **settings, n_patches=50_000, random_state=0)
     features = model.fit_transform(images)
     assert features.shape == (300, 1600)
     assert np.isfinite(features).all()

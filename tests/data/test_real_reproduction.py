@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from poolwise.experiments.cells import kmeans, pdl
-from poolwise.experiments.running import Settings, measure
-from poolwise.experiments.store import Store
+from poolwise.reproduction.cells import kmeans, pdl
+from poolwise.reproduction.protocols import Settings
+from poolwise.reproduction.running import measure
+from poolwise.reproduction.store import Store
 
 DOCS = Path(__file__).parents[2] / "docs" / "reproduction"
 

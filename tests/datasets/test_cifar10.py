@@ -72,7 +72,7 @@ def test_the_test_images_do_not_need_the_training_files(tmp_path, folder, record
         fetch_cifar10(data_home=tmp_path)
 
 
-def test_fewer_images_than_the_official_ones_are_told(tmp_path, records):
+def test_fewer_images_than_the_official_ones_are_reported(tmp_path, records):
     with pytest.warns(UserWarning, match="holds 3 test images, the official data set 10,000") as caught:
         fetch_cifar10(data_home=tmp_path, subset="test")
     assert caught[0].filename == __file__
@@ -81,7 +81,7 @@ def test_fewer_images_than_the_official_ones_are_told(tmp_path, records):
 @pytest.mark.parametrize("length", [0, 1, RECORD - 1, 2 * RECORD + 1])
 def test_a_truncated_file_is_refused_by_name(tmp_path, folder, records, length):
     (folder / "data_batch_4.bin").write_bytes(bytes(length))
-    with pytest.raises(ImageError, match=r"data_batch_4.bin: .* no whole records of 3,073"):
+    with pytest.raises(ImageError, match=r"data_batch_4.bin: .* not whole records of 3,073"):
         fetch_cifar10(data_home=tmp_path)
 
 

@@ -76,14 +76,14 @@ def test_grey_files_get_three_channels(tmp_path, folder):
     assert (fetch_cub200(data_home=tmp_path, size=8, verbose=False).images[0] == 77).all()
 
 
-def test_fewer_images_than_the_official_ones_are_told(tmp_path, folder):
+def test_fewer_images_than_the_official_ones_are_reported(tmp_path, folder):
     with pytest.warns(UserWarning, match="holds 2 test CUB-200-2011 images, the official data set 5,794") as caught:
         fetch_cub200(data_home=tmp_path, subset="test", verbose=False)
     assert caught[0].filename == __file__
 
 
-def test_progress_is_told_on_stderr(tmp_path, folder, capsys, monkeypatch):
-    monkeypatch.setattr("poolwise.progress._QUIET_SECONDS", 0.0)
+def test_progress_is_shown_on_stderr(tmp_path, folder, capsys, monkeypatch):
+    monkeypatch.setattr("poolwise.support.progress._QUIET_SECONDS", 0.0)
     fetch_cub200(data_home=tmp_path)
     out, err = capsys.readouterr()
     assert out == ""
@@ -126,7 +126,7 @@ def test_a_missing_list_is_named(folder, name):
 
 def test_a_list_that_is_no_text_is_refused(folder):
     (folder / "classes.txt").write_bytes(b"\xff\xfe1")
-    with pytest.raises(ImageError, match=r"classes.txt: it is no text"):
+    with pytest.raises(ImageError, match=r"classes.txt: it is not text"):
         read_classes(folder / "classes.txt")
 
 
@@ -184,7 +184,7 @@ def test_a_complete_folder_comes_before_the_packed_file_and_an_incomplete_one_af
 
 
 def test_another_size_needs_the_folder(tmp_path, packed):
-    with pytest.raises(FileNotFoundError, match="CUB_200_2011 is not there"):
+    with pytest.raises(FileNotFoundError, match="CUB_200_2011 does not exist"):
         fetch_cub200(data_home=tmp_path, size=64, download_if_missing=False)
 
 

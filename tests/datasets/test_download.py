@@ -89,7 +89,7 @@ def test_a_part_that_is_too_long_is_brought_anew(server, content, path, part):
     assert path.read_bytes() == content
 
 
-def test_a_length_that_is_not_told_is_no_obstacle(server, content, path):
+def test_a_length_that_is_not_known_is_no_obstacle(server, content, path):
     server.length = False
     download(server.archive(), path)
     assert path.read_bytes() == content
@@ -146,7 +146,7 @@ def test_no_server_at_all(server, path):
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/a", "/etc/passwd", "data:,a"])
 def test_only_http_addresses_are_opened(server, path, url):
-    with pytest.raises(DownloadError, match="no http or https address"):
+    with pytest.raises(DownloadError, match="is not an http or https address"):
         download(replace(server.archive(), url=url), path)
 
 
@@ -171,14 +171,14 @@ def test_more_bytes_than_there_can_be_are_refused(server, content, path):
         download(server.archive(max_bytes=1000), path)
 
 
-def test_an_endless_file_of_no_told_length_is_refused(server, content, path):
+def test_an_endless_file_of_unknown_length_is_refused(server, content, path):
     server.length = False
     with pytest.raises(DownloadError, match="expected fewer than 300,000"):
         download(server.archive(max_bytes=300_000), path)
     assert os.listdir(path.parent) == []
 
 
-def test_too_little_room_is_told_before_the_download(server, content, path, monkeypatch):
+def test_too_little_room_is_reported_before_the_download(server, content, path, monkeypatch):
     monkeypatch.setattr(module.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": 10_000}))
     with pytest.raises(DownloadError, match=r"needs 1 MB and .* has 0 MB free"):
         download(server.archive(), path)
@@ -186,15 +186,15 @@ def test_too_little_room_is_told_before_the_download(server, content, path, monk
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has a device that is always full")
-def test_a_full_disk_is_told(server, content, path, part):
+def test_a_full_disk_is_reported(server, content, path, part):
     part.symlink_to("/dev/full")
     with pytest.raises(DownloadError, match=f"the disk of {path.parent} is full") as caught:
         download(server.archive(), path)
     assert caught.value.__cause__.errno == errno.ENOSPC
 
 
-def test_progress_tells_the_time_left_on_stderr(server, content, path, capsys, monkeypatch):
-    monkeypatch.setattr("poolwise.progress._QUIET_SECONDS", 0.0)
+def test_progress_shows_the_time_left_on_stderr(server, content, path, capsys, monkeypatch):
+    monkeypatch.setattr("poolwise.support.progress._QUIET_SECONDS", 0.0)
     download(server.archive(), path, verbose=True)
     out, err = capsys.readouterr()
     assert out == ""

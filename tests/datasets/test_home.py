@@ -37,7 +37,7 @@ def test_a_folder_that_is_there_needs_no_server(server, tmp_path):
 
 def test_without_download_the_folder_and_the_address_are_named(server, tmp_path):
     home = tmp_path / "home"
-    with pytest.raises(FileNotFoundError, match=f"{home / 'set'} is not there and download_if_missing=False.*{server.url}"):
+    with pytest.raises(FileNotFoundError, match=f"{home / 'set'} does not exist and download_if_missing=False.*{server.url}"):
         fetched(server.archive(), home, False, False)
     assert not home.exists()
     assert server.requested == []

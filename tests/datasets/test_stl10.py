@@ -64,7 +64,7 @@ def test_pixels_are_those_that_a_plain_loop_finds(records):
 
 def test_blocks_do_not_matter(records, monkeypatch):
     whole = decode(records["train"][0], 32)
-    monkeypatch.setattr(stl10, "_BLOCK", 2)
+    monkeypatch.setattr(stl10, "_IMAGES_PER_BLOCK", 2)
     told = []
     np.testing.assert_array_equal(decode(records["train"][0], 32, lambda done, note="": told.append(done)), whole)
     assert told == [2, 4, 5]
@@ -142,7 +142,7 @@ def test_a_missing_file_is_named_and_nothing_is_downloaded_over_the_folder(tmp_p
 
 def test_a_truncated_file_is_refused_by_name(tmp_path, few, folder):
     (folder / "test_X.bin").write_bytes(bytes(RECORD + 5))
-    with pytest.raises(ImageError, match=r"test_X.bin: .* no whole records of 27,648"):
+    with pytest.raises(ImageError, match=r"test_X.bin: .* not whole records of 27,648"):
         fetch_stl10(data_home=tmp_path, subset="test")
 
 
@@ -175,7 +175,7 @@ def test_the_packed_file_serves_without_the_folder(tmp_path, packed, monkeypatch
 
 def test_the_packed_file_has_no_originals_and_no_unlabelled_images(tmp_path, packed):
     for asked in ({"size": 96}, {"subset": "unlabeled"}):
-        with pytest.raises(FileNotFoundError, match="stl10_binary is not there"):
+        with pytest.raises(FileNotFoundError, match="stl10_binary does not exist"):
             fetch_stl10(data_home=tmp_path, download_if_missing=False, **asked)
 
 

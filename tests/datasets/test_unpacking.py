@@ -123,7 +123,7 @@ def test_an_interrupt_leaves_nothing(packed, home, pack, monkeypatch):
     assert os.listdir(home) == []
 
 
-def test_a_full_disk_is_told_and_nothing_stays(packed, home, pack, monkeypatch):
+def test_a_full_disk_is_reported_and_nothing_stays(packed, home, pack, monkeypatch):
     packed.write_bytes(pack({"set/a.bin": b"abc"}))
 
     def full(*arguments):

@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from poolwise import AffinitySelector
-from poolwise.selection import WAYS
+from poolwise.method.selection import WAYS
 
 
 @pytest.fixture

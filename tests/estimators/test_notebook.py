@@ -3,6 +3,7 @@
 import base64
 import io
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -45,5 +46,5 @@ def test_display_as_text(six):
 
 def test_many_codes_are_cut(photos):
     twin = PooledFeatures(**{**QUICK, "n_codes": 6}).fit(photos)
-    twin.codes_ = np.repeat(twin.codes_, 80, axis=0)
+    twin.layer_ = replace(twin.layer_, codes=np.repeat(twin.codes_, 80, axis=0))
     assert "The first 400 of 480 codes" in twin._repr_html_()

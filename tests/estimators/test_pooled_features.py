@@ -10,63 +10,68 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from poolwise import LinearSVM, PooledFeatures, extraction
-from poolwise.encoding import encode
-from poolwise.estimators.presets import PRESETS
-from poolwise.patches import normalize_contrast, view_patches
-from poolwise.pooling import pool_activations
-from poolwise.whitening import Whitening
+from poolwise import KMeans, LinearSVM, Patches, Pool, PooledFeatures, Standardize, Threshold
+from poolwise.method.extraction import fused
+from poolwise.method.presets import PRESETS
 
-from settings import QUICK
-
-
-def naive_features(model, images):
-    """The whole recipe, image by image and patch by patch, from the model's public attributes."""
-    white = Whitening(model.whitening_mean_, model.whitening_matrix_)
-    rows = []
-    for image in images.astype(np.float64):
-        view = view_patches(image, model.patch_size_, model.stride)
-        P = normalize_contrast(view.reshape(-1, view[0, 0].size), model.contrast, model.contrast_offset)
-        F = encode(white(P), model.codes_.astype(np.float64), model.encoder, model.alpha, model.two_sided)
-        x = pool_activations(F.reshape(*view.shape[:2], -1), model.pool, model.grid)
-        rows.append(((x - model.pooled_mean_) / model.pooled_scale_).ravel())
-    return np.array(rows)
+from settings import QUICK, QUICK_PRESET
 
 
 @pytest.mark.parametrize("preset", ["jia2012", "coates2011"])
 def test_features_are_the_recipe_patch_by_patch(photos, preset):
-    model = PooledFeatures.preset(preset, **QUICK).fit(photos)
-    np.testing.assert_allclose(model.transform(photos[:4]), naive_features(model, photos[:4]), atol=1e-4)
+    model = PooledFeatures.preset(preset, **QUICK_PRESET).fit(photos)
+    layer, asked = model.layer_, PRESETS[preset]
+    assert (layer.encoder, layer.pooling.how, layer.pooling.grids) == (asked["encoder"], asked["pooling"].how, ((2, 2),))
+    assert layer.descriptor == asked["descriptor"].but(size=(6, 6))
+    np.testing.assert_allclose(model.transform(photos[:4]), layer.features(photos[:4]), atol=1e-4)
 
 
 def test_defaults_are_jia2012():
-    defaults = PooledFeatures().get_params()
-    assert {name: defaults[name] for name in PRESETS["jia2012"]} == PRESETS["jia2012"]
+    preset, defaults = PooledFeatures.preset("jia2012"), PooledFeatures()
+    assert preset.recipe == defaults.recipe
+    assert {name: preset.get_params(deep=False)[name] for name in PRESETS["jia2012"]} == PRESETS["jia2012"]
 
 
 def test_presets_have_the_constants_of_the_recipe():
     jia, coates = PooledFeatures.preset("jia2012"), PooledFeatures.preset("coates2011")
     for model in (jia, coates):
-        assert (model.patch_size, model.stride, model.grid, model.n_patches) == (6, 1, 2, 400_000)
-        assert (model.contrast_offset, model.whitening_offset, model.alpha, model.scale_offset) == (10, 0.1, 0.25, 0.01)
-    assert (jia.contrast, jia.whitening, jia.scale) == ("std", "std", "shared")
-    assert (coates.contrast, coates.whitening, coates.scale) == ("variance", "variance", "cell")
-    assert (jia.dictionary, jia.init, jia.max_iter, jia.tol) == ("kmeans", "patches", 100, 1e-4)
-    assert (coates.dictionary, coates.init, coates.max_iter, coates.tol) == ("omp1", "noise", 50, 0)
-    assert (jia.pool, jia.two_sided, coates.pool, coates.two_sided) == ("average", False, "sum", True)
+        assert (model.descriptor.size, model.descriptor.stride, model.pooling.grid, model.n_patches) == (6, 1, 2, 400_000)
+        assert (model.descriptor.offset, model.whitening.offset, model.encoder.alpha, model.scale.offset) == (
+            10,
+            0.1,
+            0.25,
+            0.01,
+        )
+    assert (jia.descriptor.contrast, jia.whitening.form, jia.scale.form) == ("std", "std", "shared")
+    assert (coates.descriptor.contrast, coates.whitening.form, coates.scale.form) == ("variance", "variance", "cell")
+    assert jia.dictionary == KMeans("kmeans", init="patches", max_iter=100, tol=1e-4)
+    assert coates.dictionary == KMeans("omp1", init="noise", max_iter=50, tol=0.0)
+    assert (jia.pooling.how, jia.encoder.two_sided, coates.pooling.how, coates.encoder.two_sided) == (
+        "average",
+        False,
+        "sum",
+        True,
+    )
 
 
 def test_presets_take_keywords_and_refuse_unknown_names():
-    assert PooledFeatures.preset("coates2011", n_codes=7, pool="max").get_params()["pool"] == "max"
+    model = PooledFeatures.preset("coates2011", n_codes=7, pooling__how="max")
+    assert (model.n_codes, model.pooling) == (7, Pool("max", grid=2))
+    assert PRESETS["coates2011"]["pooling"] == Pool("sum", grid=2)  # the preset stays as it is
+    assert PooledFeatures.preset("coates2011", encoder="triangle").encoder == "triangle"
     with pytest.raises(ValueError, match="preset must be one of 'jia2012', 'coates2011'; got 'jia2013'"):
         PooledFeatures.preset("jia2013")
+    with pytest.raises(ValueError, match=r"Invalid parameter 'pooling__pool' for .*: pooling__how, pooling__grid\."):
+        PooledFeatures.preset("jia2012", pooling__pool="max")
+    with pytest.raises(ValueError, match="Invalid parameter 'patch_size'"):
+        PooledFeatures.preset("jia2012", patch_size=4)
 
 
 def test_shared_scale_standardises_codes_over_all_cells_and_cell_scale_each_feature(photos):
-    shared = PooledFeatures(**QUICK, scale_offset=0.0).fit_transform(photos).reshape(-1, 8)
+    shared = PooledFeatures(**QUICK, scale=Standardize(offset=0.0)).fit_transform(photos).reshape(-1, 8)
     np.testing.assert_allclose(shared.mean(0), 0, atol=1e-4)
     np.testing.assert_allclose(shared.std(0), 1, atol=1e-4)
-    cell = PooledFeatures(**QUICK, scale="cell", scale_offset=0.0).fit_transform(photos)
+    cell = PooledFeatures(**QUICK, scale=Standardize("cell", offset=0.0)).fit_transform(photos)
     np.testing.assert_allclose(cell.mean(0), 0, atol=1e-4)
     np.testing.assert_allclose(cell.std(0, ddof=1), 1, atol=1e-4)
     raw = PooledFeatures(**QUICK, scale=None).fit_transform(photos)
@@ -88,7 +93,8 @@ def test_fit_transform_is_fit_then_transform_to_the_bit(photos, scale):
 
 @pytest.mark.parametrize("dictionary", ["kmeans", "centroids", "spherical", "omp1", "patches", "gaussian"])
 def test_same_seed_same_bits_on_1_2_and_4_threads(photos, dictionary):
-    runs = [PooledFeatures(**QUICK, dictionary=dictionary, n_jobs=n).fit(photos) for n in (1, 2, 4)]
+    part = KMeans(dictionary, max_iter=5) if dictionary in KMeans.words else dictionary
+    runs = [PooledFeatures(**{**QUICK, "dictionary": part}, n_jobs=n).fit(photos) for n in (1, 2, 4)]
     assert len({run.codes_.tobytes() for run in runs}) == 1
     assert len({run.pooled_scale_.tobytes() for run in runs}) == 1
     assert len({run.transform(photos).tobytes() for run in runs}) == 1
@@ -112,13 +118,13 @@ def test_features_do_not_depend_on_the_batch_split(photos, model, size):
         ((32, 32, 1), {}, 32),
         ((16, 40, 3), {}, 32),
         ((20, 20, 13), {}, 32),
-        ((20, 24, 3), {"patch_size": (3, 7)}, 32),
-        ((33, 20, 3), {"stride": 3}, 32),
-        ((20, 20, 3), {"grid": (3, 1)}, 24),
-        ((20, 20, 3), {"grid": [1, 2, (1, 3)]}, 64),
-        ((20, 20, 3), {"two_sided": True}, 64),
-        ((6, 6, 3), {"grid": 1}, 8),
-        ((1, 50, 1), {"patch_size": (1, 8), "grid": (1, 2)}, 16),
+        ((20, 24, 3), {"descriptor": Patches((3, 7))}, 32),
+        ((33, 20, 3), {"descriptor": Patches(stride=3)}, 32),
+        ((20, 20, 3), {"pooling": Pool(grid=(3, 1))}, 24),
+        ((20, 20, 3), {"pooling": Pool(grid=[1, 2, (1, 3)])}, 64),
+        ((20, 20, 3), {"encoder": Threshold(two_sided=True)}, 64),
+        ((6, 6, 3), {"pooling": Pool(grid=1)}, 8),
+        ((1, 50, 1), {"descriptor": Patches((1, 8)), "pooling": Pool(grid=(1, 2))}, 16),
     ],
 )
 def test_any_image_shape_patch_stride_and_grid(rng, shape, settings, features):
@@ -176,20 +182,25 @@ def test_constant_images_give_finite_features(photos, model):
     mixed = photos.copy()
     mixed[:150] = 128
     for preset in PRESETS:
-        assert np.isfinite(PooledFeatures.preset(preset, **QUICK).fit_transform(mixed)).all()
+        assert np.isfinite(PooledFeatures.preset(preset, **QUICK_PRESET).fit_transform(mixed)).all()
 
 
 def test_parameters_changed_after_fit_wait_for_the_next_fit(photos):
     model = PooledFeatures(**QUICK).fit(photos)
     before, names = model.transform(photos), model.get_feature_names_out()
-    model.set_params(encoder="triangle", alpha=3.0, stride=2, pool="max", two_sided=True, contrast=None, grid=3)
+    model.set_params(
+        encoder=Threshold(alpha=3.0, two_sided=True), descriptor=Patches(stride=2, contrast=None), pooling=Pool("max", 3)
+    )
+    np.testing.assert_array_equal(model.transform(photos), before)
+    model.set_params(encoder="triangle", pooling__grid=5, n_codes=3, whitening=None, scale=None)
     np.testing.assert_array_equal(model.transform(photos), before)
     np.testing.assert_array_equal(model.get_feature_names_out(), names)
 
 
 @pytest.mark.parametrize("integer", [np.uint8, np.int16, np.uint64])
 def test_numpy_integers_are_whole_numbers(photos, integer):
-    model = PooledFeatures(integer(4), n_patches=integer(200), max_iter=integer(2), stride=integer(2), random_state=0)
+    parts = {"dictionary": KMeans(max_iter=integer(2)), "descriptor": Patches(integer(6), stride=integer(2))}
+    model = PooledFeatures(integer(4), n_patches=integer(200), pooling=Pool(grid=integer(2)), **parts, random_state=0)
     assert model.fit_transform(photos).shape == (len(photos), 16)
 
 
@@ -199,7 +210,7 @@ def test_a_list_of_images_is_a_batch(photos, model, pack):
 
 
 def test_feature_names_say_cell_code_and_sign(photos):
-    model = PooledFeatures.preset("coates2011", **{**QUICK, "n_codes": 2}, grid=[1, (1, 2)]).fit(photos)
+    model = PooledFeatures.preset("coates2011", **{**QUICK_PRESET, "n_codes": 2}, pooling__grid=[1, (1, 2)]).fit(photos)
     names = list(model.get_feature_names_out())
     assert names[:4] == ["pool1x1_r0c0_code0_pos", "pool1x1_r0c0_code1_pos", "pool1x1_r0c0_code0_neg", "pool1x1_r0c0_code1_neg"]
     assert names[-1] == "pool1x2_r0c1_code1_neg"
@@ -236,7 +247,7 @@ def test_memory_does_not_grow_with_the_number_of_images(photos):
 
 def test_fit_needs_little_beyond_its_patches(photos):
     patches = 200_000 * 108 * 4
-    model = PooledFeatures(8, n_patches=200_000, max_iter=2, n_jobs=1, random_state=0)
+    model = PooledFeatures(8, n_patches=200_000, dictionary=KMeans(max_iter=2), n_jobs=1, random_state=0)
     assert peak_memory(lambda: model.fit(photos)) < patches + 60e6
 
 
@@ -275,7 +286,7 @@ def test_progress_goes_to_stderr_and_only_if_asked(photos, capsys):
         assert f"PooledFeatures {stage}" in err
 
 
-def test_it_tells_how_learning_went(model):
+def test_it_reports_how_learning_went(model):
     assert model.n_iter_ == len(model.objective_) == 5
     assert model.converged_ is False
     assert set(model.timings_) == {"patches", "whitening", "dictionary", "pooling"}
@@ -285,7 +296,7 @@ def test_an_interrupt_passes_through_and_frees_blas(photos, monkeypatch):
     from threadpoolctl import threadpool_info
 
     before = [lib["num_threads"] for lib in threadpool_info()]
-    monkeypatch.setattr(extraction.Extractor, "extract", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(fused.FusedPass, "pooled", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         PooledFeatures(**QUICK).fit(photos)
     assert [lib["num_threads"] for lib in threadpool_info()] == before

@@ -4,9 +4,21 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from poolwise import PooledFeatures
+from poolwise import (
+    ZCA,
+    KMeans,
+    LinearSVM,
+    Nearest,
+    Patches,
+    Pool,
+    PooledFeatures,
+    RandomCodes,
+    Standardize,
+    Threshold,
+    Triangle,
+)
 
 from settings import QUICK
 
@@ -63,27 +75,49 @@ def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
         ({"n_codes": 0}, "n_codes must be a whole number of at least 1; got 0"),
         ({"n_codes": 2.5}, "n_codes must be a whole number"),
         ({"n_codes": True}, "n_codes must be a whole number"),
-        ({"patch_size": 0}, "patch_size must be"),
-        ({"patch_size": (3, 3, 3)}, "patch_size must be"),
-        ({"stride": 0}, "stride must be"),
+        ({"descriptor": Patches(0)}, "size must be a whole number of at least 1; got 0"),
+        ({"descriptor": Patches((3, 3, 3))}, r"size must be a whole number or \(height, width\)"),
+        ({"descriptor": Patches(stride=0)}, "stride must be"),
         ({"n_patches": 5}, "n_patches=5 patches cannot give n_codes=8"),
-        ({"max_iter": 0}, "max_iter must be"),
-        ({"tol": -1}, "tol must be a finite number of at least 0; got -1"),
-        ({"alpha": float("nan")}, "alpha must be"),
+        ({"dictionary": KMeans(max_iter=0)}, "max_iter must be"),
+        ({"dictionary": KMeans(tol=-1)}, "tol must be a finite number of at least 0; got -1"),
+        ({"encoder": Threshold(alpha=float("nan"))}, "alpha must be"),
         ({"dictionary": "k-means"}, "dictionary must be one of 'kmeans', 'centroids'"),
-        ({"init": "random"}, "init must be one of"),
-        ({"contrast": "sd"}, "contrast must be one of 'std', 'variance', None"),
+        ({"dictionary": KMeans(init="random")}, "init must be one of"),
+        ({"descriptor": Patches(contrast="sd")}, "contrast must be one of 'std', 'variance', None"),
         ({"whitening": True}, "whitening must be one of"),
         ({"encoder": "soft"}, "encoder must be one of"),
-        ({"pool": "mean"}, "pool must be one of"),
+        ({"pooling": "mean"}, "pooling must be one of 'average', 'max', 'sum', 'rms', or an object: Pool"),
+        ({"pooling": Pool("mean")}, "how must be one of 'average', 'max'"),
         ({"scale": "code"}, "scale must be one of"),
-        ({"grid": 30}, "a grid of 30 cells does not fit on a row or column of 27 patch positions"),
-        ({"grid": [2, 2]}, "pyramid"),
-        ({"encoder": "vq", "two_sided": True}, "two_sided=True is for encoder='threshold'"),
-        ({"two_sided": "no"}, "two_sided must be True or False; got 'no'"),
-        ({"alpha": 10**400}, "alpha must be"),
-        ({"stride": 10**30}, "stride must be at most"),
-        ({"grid": {2: 2}}, "grid must be"),
+        ({"pooling": Pool(grid=30)}, "a grid of 30 cells does not fit on a row or column of 27 patch positions"),
+        ({"pooling": Pool(grid=[2, 2])}, "pyramid"),
+        ({"encoder": Threshold(two_sided="no")}, "two_sided must be True or False; got 'no'"),
+        ({"encoder": Threshold(alpha=10**400)}, "alpha must be"),
+        ({"descriptor": Patches(stride=10**30)}, "stride must be at most"),
+        ({"pooling": Pool(grid={2: 2})}, "grid must be"),
+        ({"pooling": Pool(grid=[])}, "grid must be at least one grid"),
+        ({"pooling": Pool(grid=True)}, "grid must be"),
+        ({"pooling": Pool(grid=(0, 2))}, "grid must be"),
+        (
+            {"encoder": Pool()},
+            r"encoder must be one of 'threshold', 'triangle', .*, or an object: Threshold\(\.\.\.\), .*; got Pool\(\)",
+        ),
+        ({"encoder": Threshold}, "encoder must be one of"),
+        ({"encoder": None}, "encoder must be one of"),
+        ({"encoder": {"alpha": 0.1}}, "encoder must be one of"),
+        ({"descriptor": None}, "descriptor must be one of 'patches', or an object: Patches"),
+        ({"descriptor": 6}, "descriptor must be one of"),
+        ({"descriptor": Patches(offset=np.inf)}, "offset must be a finite number"),
+        ({"descriptor": Patches(size="6")}, "size must be"),
+        ({"dictionary": None}, "dictionary must be one of"),
+        ({"dictionary": KMeans("patches")}, "method must be one of"),
+        ({"dictionary": RandomCodes("kmeans")}, "kind must be one of 'patches', 'gaussian'"),
+        ({"whitening": ZCA("zca")}, "form must be one of 'std', 'variance'"),
+        ({"whitening": ZCA(offset=-0.1)}, "offset must be a finite number of at least 0; got -0.1"),
+        ({"whitening": Standardize()}, "whitening must be one of 'std', 'variance', None, or an object: ZCA"),
+        ({"scale": Standardize("code")}, "form must be one of 'shared', 'cell'"),
+        ({"scale": Standardize(offset=None)}, "offset must be a finite number"),
         ({"random_state": np.random.default_rng(0)}, "random_state must be an int in 0"),
         ({"n_jobs": 0}, "n_jobs=0"),
         ({"n_jobs": "2"}, "n_jobs='2'"),
@@ -94,6 +128,12 @@ def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
 def test_wrong_parameters_get_an_error_that_names_them(photos, settings, message):
     with pytest.raises(ValueError, match=message):
         PooledFeatures(**{**QUICK, **settings}).fit(photos)
+
+
+@pytest.mark.parametrize("make", [Triangle, Nearest])
+def test_a_part_has_only_the_parameters_that_mean_something_to_it(make):
+    with pytest.raises(TypeError, match="two_sided"):
+        make(two_sided=True)
 
 
 def test_rows_must_fit_image_shape(photos):
@@ -134,25 +174,28 @@ def test_pixels_on_another_scale_get_a_warning(photos, scale):
 
 def test_pixels_on_another_scale_than_in_fit_get_a_warning(photos, model):
     for other in (photos / 255, photos.astype(np.uint16) * 257):
-        with pytest.warns(UserWarning, match="scaled differently"):
+        with pytest.warns(UserWarning, match="scaled differently") as caught:
             model.transform(other)
+        assert caught[0].filename == __file__
 
 
 def test_rows_that_look_like_images_get_a_warning(photos):
-    with pytest.warns(UserWarning, match=r"image_shape=\(32, 32, 3\)"):
+    with pytest.warns(UserWarning, match=r"image_shape=\(32, 32, 3\)") as caught:
         PooledFeatures(**QUICK).fit(photos.reshape(len(photos), -1))
+    assert caught[0].filename == __file__
+
+
+def test_warnings_of_learning_point_at_the_users_line(photos, model):
+    with pytest.warns(UserWarning, match="candidates respond") as caught:
+        PooledFeatures(**QUICK, n_candidates=10, encoder=Threshold(alpha=50.0)).fit_transform(photos)
+    assert caught[0].filename == __file__
+    with pytest.warns(ConvergenceWarning, match="stopped after 1 rounds") as caught:
+        LinearSVM(max_iter=1).fit(model.transform(photos), np.arange(len(photos)) // 10)
+    assert caught[0].filename == __file__
 
 
 def test_scales_that_fit_get_no_warning(photos):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         PooledFeatures(**QUICK).fit(photos.astype(float))
-        PooledFeatures(**QUICK, contrast_offset=10 / 255).fit(photos / 255)
-
-
-def test_a_failed_fit_leaves_a_fitted_model_usable(photos):
-    model = PooledFeatures(**QUICK).fit(photos)
-    before = model.transform(photos)
-    with pytest.raises(ValueError):
-        model.fit(np.full((5, 16, 16, 1), 9, np.uint8))
-    np.testing.assert_array_equal(model.transform(photos), before)
+        PooledFeatures(**QUICK, descriptor=Patches(offset=10 / 255)).fit(photos / 255)

@@ -2,19 +2,23 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from poolwise import AffinitySelector, LinearSVM, LinearSVMCV, PooledFeatures
+from poolwise import AffinitySelector, KMeans, LinearSVM, LinearSVMCV, Pool, PooledFeatures, Threshold
 
-SMALL = {"n_codes": 2, "n_patches": 500, "max_iter": 5}  # the checks' data have as few as ten rows of two numbers
+# The checks' data have as few as ten rows of two numbers.
+SMALL = {"n_codes": 2, "n_patches": 500, "dictionary": KMeans(max_iter=5)}
+ONE = {**SMALL, "n_codes": 1}
+COATES = {"n_codes": 1, "n_patches": 500, "dictionary__max_iter": 5}  # two numbers less their mean: one direction
 
 
 @parametrize_with_checks(
     [
         PooledFeatures(**SMALL),
-        PooledFeatures.preset("coates2011", **{**SMALL, "n_codes": 1}),  # two numbers less their mean: one direction
-        PooledFeatures(**SMALL, encoder="triangle", pool="rms", grid=[1, 2], scale=None, n_jobs=1),
-        PooledFeatures(**{**SMALL, "n_codes": 1}, n_candidates=2),
-        PooledFeatures.preset("coates2011", **{**SMALL, "n_codes": 1}, n_candidates=1, selection="greedy", transform="pca"),
-        PooledFeatures(**{**SMALL, "n_codes": 1}, n_candidates=2, encoder="vq", selection="kmedoids", transform=None),
+        PooledFeatures.preset("coates2011", **COATES),
+        PooledFeatures(**SMALL, encoder="triangle", pooling=Pool("rms", grid=[1, 2]), scale=None, n_jobs=1),
+        PooledFeatures(**ONE, n_candidates=2),
+        PooledFeatures.preset("coates2011", **COATES, n_candidates=1, selection="greedy", projection="pca"),
+        PooledFeatures(**ONE, n_candidates=2, encoder="nearest", selection="kmedoids", projection=None),
+        PooledFeatures(**ONE, encoder=Threshold(alpha=0.1, two_sided=True), pooling="max", whitening=None, scale="cell"),
         AffinitySelector(),
         AffinitySelector(selection="greedy", n_jobs=1),
         LinearSVM(),

@@ -28,25 +28,30 @@ def models() -> dict[str, Any]:
     """A fitted model of each kind."""
     from sklearn.pipeline import make_pipeline
 
-    from poolwise import LinearSVM, LinearSVMCV, PooledFeatures
+    from poolwise import KMeans, LinearSVM, LinearSVMCV, Patches, Pool, PooledFeatures, Threshold
 
-    features = PooledFeatures(3, 6, patch_size=3, grid=[1, 2], two_sided=True, n_patches=300, max_iter=10, random_state=0)
-    few = PooledFeatures(2, patch_size=3, grid=1, n_patches=300, max_iter=10, random_state=0)
+    parts: dict[str, Any] = {"descriptor": Patches(3), "dictionary": KMeans(max_iter=10), "n_patches": 300, "random_state": 0}
+    two_sided = Threshold(two_sided=True)
+    features = PooledFeatures(3, 6, encoder=two_sided, pooling=Pool(grid=[1, 2]), **parts)
+    few = PooledFeatures(2, pooling=Pool(grid=1), **parts)
+    triangle = PooledFeatures(3, 6, encoder="triangle", pooling=Pool("max", grid=[1, (1, 2)]), scale="cell", **parts)
     return {
         "features": features.fit(images()),
         "pipeline": make_pipeline(clone(features), LinearSVM(0.01, class_weight={"elm": 2.0})).fit(images(), labels()),
         "searched": make_pipeline(few, LinearSVMCV([0.01, 0.1], cv=3)).fit(images(), labels()),
+        "triangle": triangle.fit(images()),
+        "slim": PooledFeatures(3, 6, encoder=two_sided, projection="pca", **parts).fit(images()),
     }
 
 
 def oracle(model: Any) -> dict[str, Any]:
     """What it must still give."""
     first = model[0] if hasattr(model, "steps") else model
-    told = {"selected": first.selected_.tolist(), "features": np.round(first.transform(images()).astype(float), 6).tolist()}
+    given = {"selected": first.selected_.tolist(), "features": np.round(first.transform(images()).astype(float), 6).tolist()}
     if first is not model:
-        told |= {"margins": np.round(model.decision_function(images()).astype(float), 6).tolist()}
-        told |= {"labels": model.predict(images()).tolist()}
-    return told
+        given |= {"margins": np.round(model.decision_function(images()).astype(float), 6).tolist()}
+        given |= {"labels": model.predict(images()).tolist()}
+    return given
 
 
 def main() -> None:
@@ -58,7 +63,7 @@ def main() -> None:
         if path.exists():
             print(f"{path} is frozen: raise FORMAT first, see poolwise.modelfile")
             continue
-        save(model, path, provenance={"images": len(images()), "note": "tests/golden/make.py"})
+        save(model, path, provenance={"images": len(images()), "note": "tests/golden/make.py"}, slim=kind == "slim")
         path.with_suffix(".json").write_text(json.dumps(oracle(model)) + "\n", encoding="utf-8")
 
 

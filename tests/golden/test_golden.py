@@ -5,13 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.pipeline import Pipeline
 
-from poolwise import load
+from poolwise import Pool, Threshold, Triangle, load
 from poolwise.modelfile import FORMAT, describe
 
 from make import images, oracle
 
-FILES = sorted(Path(__file__).parent.glob("*.safetensors"))
+HERE = Path(__file__).parent
+FILES = sorted(HERE.glob("*.safetensors"))
 
 
 def test_there_is_a_sample_of_every_format():
@@ -28,14 +30,60 @@ def test_a_frozen_file_gives_what_it_gave(path):
         np.testing.assert_allclose(now[name], frozen[name], rtol=1e-3, atol=1e-4)
 
 
-def test_a_frozen_file_can_choose_again():
-    model = load(FILES[0])
+WHOLE = [path for path in FILES if path.stem.split("-")[1] in ("features", "pipeline")]
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=lambda path: path.stem)
+def test_a_frozen_file_can_choose_again(path):
+    model = load(path)
+    model = model[0] if isinstance(model, Pipeline) else model
     again = model.reselect()
     assert again.selected_.tolist() == model.selected_.tolist()
     np.testing.assert_allclose(again.transform(images()), model.transform(images()), rtol=1e-3, atol=1e-4)
 
 
+def test_formats_1_and_2_hold_the_same_models():
+    for kind in ("features", "pipeline", "searched"):
+        old, new = (json.loads((HERE / f"{number}-{kind}.json").read_text(encoding="utf-8")) for number in (1, 2))
+        assert (old.keys(), old["selected"], old.get("labels")) == (new.keys(), new["selected"], new.get("labels"))
+        for name in {"features", "margins"} & old.keys():
+            np.testing.assert_allclose(old[name], new[name], rtol=1e-3, atol=1e-4)
+        old, new = (load(HERE / f"{number}-{kind}.safetensors") for number in (1, 2))
+        first, second = (model[0] if isinstance(model, Pipeline) else model for model in (old, new))
+        assert first.recipe == second.recipe
+        assert (first.layer_.descriptor, first.layer_.encoder) == (second.layer_.descriptor, second.layer_.encoder)
+        assert first.layer_.pooling == second.layer_.pooling
+
+
+FACTS = {  # codes, candidates, whether they were left out, what projects, numbers per image
+    "features": (3, 6, False, "nystrom", 30),
+    "pipeline": (3, 6, False, "nystrom", 30),
+    "searched": (2, None, False, None, 2),
+    "triangle": (3, 6, False, "nystrom", 9),
+    "slim": (6, 6, True, "pca", 24),
+}
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_frozen_file_tells_what_it_is(path):
-    told = describe(path)
-    assert told["provenance"]["told"] == {"images": 12, "note": "tests/golden/make.py"}
+def test_the_description_of_a_frozen_file(path):
+    found, (number, kind) = describe(path), path.stem.split("-")
+    assert found.provenance == {"images": 12, "note": "tests/golden/make.py"}
+    assert found.format == int(number)
+    assert found.kind == ("pipeline" if kind in ("pipeline", "searched") else "features")
+    projection = None if found.layer.projection is None else found.layer.projection.kind
+    facts = len(found.layer.codes), found.n_candidates, found.is_slim, projection, found.layer.n_features
+    assert facts == FACTS[kind]
+    assert (found.layer.image_shape, found.layer.descriptor.patch_size) == ((8, 8, 1), (3, 3))
+
+
+def test_the_parts_of_the_newest_samples():
+    triangle, slim = load(HERE / "2-triangle.safetensors"), load(HERE / "2-slim.safetensors")
+    assert (triangle.layer_.encoder, triangle.layer_.pooling) == (Triangle(), Pool("max", grid=[(1, 1), (1, 2)]))
+    assert triangle.layer_.scale.is_per_cell
+    assert (slim.layer_.encoder, slim.candidates_, slim.selection_) == (Threshold(two_sided=True), None, None)
+    for model in (triangle, slim):
+        np.testing.assert_allclose(model.transform(images()), model.layer_.features(images()), rtol=1e-3, atol=1e-3)
+    with pytest.raises(ValueError, match="saved with slim=True"):
+        slim.reselect()
+    with pytest.raises(ValueError, match="fit again"):
+        triangle.reselect()

@@ -1,7 +1,11 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from poolwise import PooledFeatures, save
+from poolwise import KMeans, Patches, PooledFeatures, Threshold, save
+
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 @pytest.fixture(scope="session")
@@ -12,8 +16,9 @@ def images():
 
 @pytest.fixture(scope="session")
 def model(images):
-    """Everything a model can have: candidates, messages, a transform, two sides."""
-    return PooledFeatures(5, 16, patch_size=4, two_sided=True, n_patches=1000, max_iter=5, random_state=0).fit(images)
+    """Everything a model can have: candidates, messages, a projection, two sides, parts as objects."""
+    parts = {"descriptor": Patches(4), "encoder": Threshold(two_sided=True), "dictionary": KMeans(max_iter=5)}
+    return PooledFeatures(5, 16, **parts, n_patches=1000, random_state=0).fit(images)
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +27,9 @@ def raw(model, tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "model.safetensors"
     save(model, path, provenance={"images": 40})
     return path.read_bytes()
+
+
+@pytest.fixture(scope="session")
+def golden():
+    """The frozen files of format 1, by kind."""
+    return {kind: (GOLDEN / f"1-{kind}.safetensors").read_bytes() for kind in ("features", "pipeline", "searched")}

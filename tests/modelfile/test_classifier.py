@@ -6,14 +6,14 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from poolwise import LinearSVM, LinearSVMCV, PooledFeatures, load, save
+from poolwise import LinearSVM, LinearSVMCV, Patches, PooledFeatures, load, save
 from poolwise.modelfile import ModelFileError, describe
 
 from forge import forged, same, state
 
 
 def fitted(images, labels, last):
-    features = PooledFeatures(4, 8, patch_size=4, n_patches=500, random_state=0)
+    features = PooledFeatures(4, 8, descriptor=Patches(4), n_patches=500, random_state=0)
     return make_pipeline(features, last).fit(images, labels)
 
 
@@ -54,7 +54,7 @@ def test_parameters_that_json_cannot_hold_are_noted(images, tmp_path):
     model = fitted(images, LABELS[0], LinearSVMCV([0.1, 1.0], cv=KFold(3)))
     save(model, tmp_path / "m.safetensors")
     assert load(tmp_path / "m.safetensors")[1].cv == 5
-    assert len(describe(tmp_path / "m.safetensors")["parts"]["classifier"]["notes"]) == 1
+    assert len(describe(tmp_path / "m.safetensors").classifier["notes"]) == 1
 
 
 def test_names_of_steps(images, tmp_path):
@@ -105,7 +105,7 @@ def classes(dtype, values):
         (lambda d, a: d["parts"]["classifier"].update(estimator="LinearSVC"), "must be one of"),
         (lambda d, a: d["parts"]["classifier"]["parameters"].update(gamma=-1), "gamma must be a finite number"),
         (lambda d, a: d["parts"]["classifier"]["parameters"].pop("gamma"), "lacks the key 'gamma'"),
-        (lambda d, a: d["parts"]["features"]["fitted"].update(grids=[[1, 1]]), "do not make a pipeline"),
+        (lambda d, a: d["parts"]["features"]["layers"][0]["pooling"].update(grid=1), "do not make a pipeline"),
         (lambda d, a: d.update(names=["a", "a"]), "do not make a pipeline"),
         (lambda d, a: d.update(names=["a__b", "c"]), "do not make a pipeline"),
         (lambda d, a: d.update(names=["steps", "c"]), "do not make a pipeline"),

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from poolwise import PooledFeatures, load, save
+from poolwise import Patches, PooledFeatures, load, save
 
 TRIALS = 12
 
@@ -34,7 +34,9 @@ for trial in range({TRIALS}):
 
 def test_killed_while_saving(images, tmp_path):
     for name, seed in (("a", 0), ("b", 1)):
-        model = PooledFeatures(3000, dictionary="gaussian", patch_size=8, n_patches=3000, random_state=seed).fit(images)
+        model = PooledFeatures(3000, dictionary="gaussian", descriptor=Patches(8), n_patches=3000, random_state=seed).fit(
+            images
+        )
         save(model, tmp_path / f"{name}.safetensors")
     done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -15,33 +16,42 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from poolwise import PooledFeatures, load, save
-from poolwise.estimators.presets import PRESETS
-from poolwise.kmeans import METHODS
-from poolwise.modelfile import ModelFileError, describe
-from poolwise.selection import WAYS
+from poolwise import ZCA, Patches, Pool, PooledFeatures, Standardize, Threshold, load, save
+from poolwise.method.dictionary import DICTIONARIES
+from poolwise.method.presets import PRESETS
+from poolwise.method.selection import WAYS
+from poolwise.modelfile import FORMAT, ModelFileError, describe
 
-from forge import read, same, sign, state
+from forge import arrays_of, read, same, sign, state
 from settings import QUICK
 
 PDL = {**QUICK, "n_candidates": 40}
+PRESET_PARTS = [{**parts, "n_patches": 3000, "dictionary": parts["dictionary"].but(max_iter=5)} for parts in PRESETS.values()]
+PLAIN = {"encoder": Threshold(0.2, True), "descriptor": Patches(6, offset=0.1), "pooling": Pool(grid=[1, (1, 2)])}
+NUMPY = {
+    "n_codes": np.int64(8),
+    "encoder": Threshold(np.float64(0.2), np.True_),
+    "descriptor": Patches(np.int16(6), offset=np.float64(0.1)),
+    "pooling": Pool(grid=[np.int64(1), (np.uint8(1), np.int32(2))]),
+}
 SETTINGS = [
     QUICK,
     PDL,
-    *({**PRESETS[name], **QUICK} for name in PRESETS),
-    *({**PRESETS[name], **PDL} for name in PRESETS),
-    *({**QUICK, "dictionary": method} for method in METHODS),
+    *({**QUICK, **parts} for parts in PRESET_PARTS),
+    *({**PDL, **parts} for parts in PRESET_PARTS),
+    *({**QUICK, "dictionary": method} for method in DICTIONARIES.by_word),
     *({**PDL, "selection": way} for way in WAYS),
-    *({**PDL, "encoder": encoder, "scale": scale} for encoder in ("triangle", "vq") for scale in ("shared", "cell", None)),
-    *({**PDL, "pool": pool, "grid": [1, (2, 3)]} for pool in ("average", "max", "sum", "rms")),
-    *({**PDL, "transform": t, "two_sided": two} for t in (None, "nystrom", "pca") for two in (False, True)),
-    *({**PDL, "transform": t, "scale": "cell"} for t in (None, "pca")),
+    *({**PDL, "encoder": encoder, "scale": scale} for encoder in ("triangle", "nearest") for scale in ("shared", "cell", None)),
+    *({**PDL, "pooling": Pool(how, grid=[1, (2, 3)])} for how in Pool.words),
+    *({**PDL, "projection": t, "encoder": Threshold(two_sided=two)} for t in (None, "nystrom", "pca") for two in (False, True)),
+    *({**PDL, "projection": t, "scale": Standardize("cell", offset=0.1)} for t in (None, "pca")),
     {**PDL, "n_codes": 40},
     {**PDL, "n_codes": 1},
     {**PDL, "n_super_patches": 300},
-    {**QUICK, "contrast": None, "whitening": None},
-    {**QUICK, "patch_size": (5, 8), "stride": 2, "image_shape": [32, 32, 3]},
-    {**QUICK, "n_codes": np.int64(8), "alpha": np.float32(0.2), "two_sided": np.True_, "contrast_offset": np.float32(0.1)},
+    {**QUICK, "descriptor": Patches(contrast=None), "whitening": None},
+    {**QUICK, "whitening": ZCA("variance", offset=1)},
+    {**QUICK, "descriptor": Patches((5, 8), stride=2), "image_shape": [32, 32, 3]},
+    {**QUICK, "descriptor": Patches([5, 8])},
 ]
 
 
@@ -54,10 +64,30 @@ def test_a_model_comes_back_as_it_was(photos, tmp_path, settings):
     model = PooledFeatures(**settings).fit(photos)
     save(model, tmp_path / "model.safetensors")
     again = load(tmp_path / "model.safetensors")
-    assert same(state(again), state(model)) or settings["n_codes"] is SETTINGS[-1]["n_codes"]  # NumPy's scalars: Python's
+    assert same(state(again), state(model))
     assert again.transform(photos).tobytes() == model.transform(photos).tobytes()
     assert again.get_params() == model.get_params()
     assert again.get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("slim", [False, True])
+def test_numbers_of_numpy_come_back_as_numbers_of_python(photos, tmp_path, slim):
+    model, plain = PooledFeatures(**{**PDL, **NUMPY}).fit(photos), PooledFeatures(**{**PDL, **PLAIN}).fit(photos)
+    for name, one in (("numpy", model), ("plain", plain)):
+        save(one, tmp_path / f"{name}.safetensors", slim=slim)
+    again, expected = (load(tmp_path / f"{name}.safetensors") for name in ("numpy", "plain"))
+    assert same({**state(again), "timings_": 0}, {**state(expected), "timings_": 0})
+    assert again.transform(photos).tobytes() == model.transform(photos).tobytes()
+    assert again.get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("alpha", [Fraction(1, 5), np.float32(0.2), np.float16(0.2)], ids=repr)
+def test_a_number_of_any_kind_can_be_saved(photos, tmp_path, alpha):
+    model = PooledFeatures(**QUICK, encoder=Threshold(alpha)).fit(photos)
+    save(model, tmp_path / "m.safetensors")
+    again = load(tmp_path / "m.safetensors")
+    assert type(again.layer_.encoder.alpha) is float
+    assert again.transform(photos).tobytes() == model.transform(photos).tobytes()
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=say)
@@ -68,8 +98,15 @@ def test_a_slim_model_gives_the_same_features(photos, tmp_path, settings):
     assert again.transform(photos).tobytes() == model.transform(photos).tobytes()
     assert same(again.selected_, model.selected_)
     assert again.get_params() == model.get_params()
-    left_out = {"candidates", "covariance", "cluster", "label"}
-    assert left_out.isdisjoint(read((tmp_path / "slim.safetensors").read_bytes())[1])
+    document, arrays = read((tmp_path / "slim.safetensors").read_bytes())
+    rest = {name for name in arrays if not name.startswith("features.layers.0.")}
+    assert rest <= {"features.objective", "features.selection.selected"}
+    assert "features.layers.0.codes" in arrays
+    assert document["parts"]["features"]["candidates"] is None
+    assert (again.candidates_, again.covariance_) == (None, None)
+    assert again.n_candidates_ == model.n_candidates_
+    if model.selection_ is not None:
+        assert (again.selection_.label, again.selection_.propagation, again.cluster_) == (None, None, None)
 
 
 def test_a_slim_model_says_why_it_cannot_choose_again(model, tmp_path):
@@ -82,7 +119,7 @@ def test_a_slim_model_says_why_it_cannot_choose_again(model, tmp_path):
 
 
 def test_a_plain_model_has_nothing_to_leave_out(images, tmp_path):
-    model = PooledFeatures(4, patch_size=4, n_patches=500, random_state=0).fit(images)
+    model = PooledFeatures(4, descriptor=Patches(4), n_patches=500, random_state=0).fit(images)
     save(model, tmp_path / "slim.safetensors", slim=True)
     again = load(tmp_path / "slim.safetensors")
     assert same(state(again), state(model))
@@ -92,7 +129,15 @@ def test_a_plain_model_has_nothing_to_leave_out(images, tmp_path):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"n_codes": 3}, {"selection": "greedy"}, {"selection": "random"}, {"transform": "pca"}, {"random_state": 7}],
+    [
+        {},
+        {"n_codes": 3},
+        {"selection": "greedy"},
+        {"selection": "random"},
+        {"projection": "pca"},
+        {"projection": None},
+        {"random_state": 7},
+    ],
     ids=str,
 )
 def test_choosing_again_gives_the_same_before_and_after(model, images, raw, tmp_path, changes):
@@ -105,24 +150,27 @@ def test_choosing_again_gives_the_same_before_and_after(model, images, raw, tmp_
 
 @pytest.mark.parametrize("random_state", [None, np.random.RandomState(0), 3])
 def test_choosing_again_has_the_seed_of_the_fit(images, tmp_path, random_state):
-    model = PooledFeatures(5, 16, patch_size=4, n_patches=500, selection="random", random_state=random_state).fit(images)
+    model = PooledFeatures(5, 16, descriptor=Patches(4), n_patches=500, selection="random", random_state=random_state).fit(
+        images
+    )
     save(model, tmp_path / "m.safetensors")
     np.testing.assert_array_equal(load(tmp_path / "m.safetensors").reselect().selected_, model.selected_)
 
 
-def test_a_random_state_that_is_no_number_is_noted(images, tmp_path):
-    model = PooledFeatures(4, patch_size=4, n_patches=500, random_state=np.random.RandomState(0)).fit(images)
+def test_a_random_state_that_is_not_a_number_is_noted(images, tmp_path):
+    model = PooledFeatures(4, descriptor=Patches(4), n_patches=500, random_state=np.random.RandomState(0)).fit(images)
     save(model, tmp_path / "m.safetensors")
     assert load(tmp_path / "m.safetensors").random_state is None
-    notes = describe(tmp_path / "m.safetensors")["parts"]["features"]["notes"]
-    assert notes == ["random_state was a RandomState, which JSON cannot hold; saved as None"]
+    notes = ["random_state was a RandomState, which JSON cannot hold; saved as None"]
+    assert read((tmp_path / "m.safetensors").read_bytes())[0]["parts"]["features"]["notes"] == notes
+    assert describe(tmp_path / "m.safetensors").notes == notes  # so that somebody can see it
 
 
 @pytest.mark.parametrize("image_shape", [None, (12, 12)])
 @pytest.mark.filterwarnings("ignore:rows of 144 numbers look like")
 def test_flattened_rows(images, tmp_path, image_shape):
     rows = images.reshape(40, -1)
-    model = PooledFeatures(4, 8, patch_size=4, n_patches=500, image_shape=image_shape, random_state=0).fit(rows)
+    model = PooledFeatures(4, 8, descriptor=Patches(4), n_patches=500, image_shape=image_shape, random_state=0).fit(rows)
     save(model, tmp_path / "m.safetensors")
     again = load(tmp_path / "m.safetensors")
     assert again.transform(rows).tobytes() == model.transform(rows).tobytes()
@@ -131,7 +179,7 @@ def test_flattened_rows(images, tmp_path, image_shape):
 
 def test_names_of_columns(images, tmp_path):
     table = pd.DataFrame(images.reshape(40, -1), columns=[f"pixel {i} ä" for i in range(144)])
-    model = PooledFeatures(4, patch_size=4, n_patches=500, image_shape=(12, 12), random_state=0).fit(table)
+    model = PooledFeatures(4, descriptor=Patches(4), n_patches=500, image_shape=(12, 12), random_state=0).fit(table)
     save(model, tmp_path / "m.safetensors")
     again = load(tmp_path / "m.safetensors")
     assert same(state(again), state(model))
@@ -141,8 +189,9 @@ def test_names_of_columns(images, tmp_path):
 
 def test_what_set_params_changed_since_the_fit_stays_apart(model, images, tmp_path):
     changed = pickle.loads(pickle.dumps(model)).set_params(  # noqa: S301 - our own
-        alpha=9.0, encoder="triangle", two_sided=False, stride=3, pool="max", n_candidates=None, grid=1, transform=None
+        encoder="triangle", descriptor=Patches(5, stride=3), pooling=Pool("max", grid=1), n_candidates=None, projection=None
     )
+    changed.set_params(dictionary="gaussian", whitening=None, scale=None, n_codes=7)
     save(changed, tmp_path / "m.safetensors")
     again = load(tmp_path / "m.safetensors")
     assert again.transform(images).tobytes() == model.transform(images).tobytes()
@@ -157,7 +206,8 @@ def test_a_loaded_model_is_a_normal_estimator(model, images, raw, tmp_path):
     assert clone(again).get_params() == model.get_params()
     assert clone(again).fit(images).transform(images).tobytes() == model.transform(images).tobytes()
     assert same(state(pickle.loads(pickle.dumps(again))), state(model))  # noqa: S301 - our own
-    assert all(array.flags.writeable for array in vars(again).values() if isinstance(array, np.ndarray))
+    assert len(arrays_of(vars(again))) > 10
+    assert all(array.flags.writeable and array.flags.c_contiguous for array in arrays_of(vars(again)))
     with pytest.raises(ValueError, match="images of 9×9 pixels"):
         again.transform(np.zeros((1, 9, 9)))
 
@@ -177,7 +227,8 @@ def test_any_reader_of_safetensors_can_read_the_arrays(model, raw, tmp_path):
     (tmp_path / "m.safetensors").write_bytes(raw)
     with safe_open(tmp_path / "m.safetensors", "numpy") as file:
         assert list(file.metadata()) == ["poolwise"]
-        assert same(file.get_tensor("features.covariance"), model.covariance_)
+        assert same(file.get_tensor("features.candidates.covariance"), model.covariance_)
+        assert same(file.get_tensor("features.layers.0.projection"), model.projection_)
 
 
 def test_the_checksum_is_what_the_description_says(raw):
@@ -185,28 +236,63 @@ def test_the_checksum_is_what_the_description_says(raw):
     assert sign(document, arrays) == document
 
 
-def test_what_a_file_tells(raw, tmp_path):
+def test_the_description_of_a_file(model, raw, tmp_path):
     path = tmp_path / "m.safetensors"
     path.write_bytes(raw)
-    told = describe(path)
-    assert told["format"] == 1
-    assert told["libraries"].keys() == {"poolwise", "numpy", "scikit-learn", "python"}
-    assert told["provenance"]["told"] == {"images": 40}
-    assert told["provenance"]["saved"].endswith("+00:00")
-    fitted = told["parts"]["features"]["fitted"]
-    assert (fitted["image_shape"], fitted["patch_size"], fitted["grids"]) == ([12, 12, 1], [4, 4], [[2, 2]])
-    assert fitted["timings"].keys() >= {"dictionary", "selection"}
+    found = describe(path)
+    assert (found.format, found.kind, found.classifier) == (FORMAT, "features", None) == (2, "features", None)
+    assert found.libraries.keys() == {"poolwise", "numpy", "scikit-learn", "python"}
+    assert found.provenance == {"images": 40}
+    assert found.saved.endswith("+00:00")
+    layer, own = found.layer, model.layer_
+    assert (layer.image_shape, layer.descriptor, layer.encoder, layer.pooling) == (
+        (12, 12, 1),
+        Patches((4, 4)),
+        Threshold(two_sided=True),
+        Pool(grid=[(2, 2)]),
+    )
+    assert (layer.n_features, layer.n_cells, layer.n_outputs) == (own.n_features, own.n_cells, own.n_outputs) == (40, 4, 10)
+    assert layer.multiply_adds == own.multiply_adds
+    assert (layer.projection.kind, layer.projection.T.shape) == ("nystrom", (10, 10))
+    assert (found.n_candidates, found.is_slim) == (16, False)
+    assert found.parameters["encoder"] == {"part": "Threshold", "alpha": 0.25, "two_sided": True}
+    assert found.parameters["pooling"] == "average"  # a word stays a word
+    assert found.fitted["timings"].keys() >= {"dictionary", "selection"}
+
+
+@pytest.mark.parametrize("slim", [False, True])
+@pytest.mark.parametrize("changes", [{}, {"n_candidates": 20}, {"n_candidates": 20, "projection": "pca"}], ids=str)
+def test_the_description_agrees_with_the_model(photos, tmp_path, changes, slim):
+    save(PooledFeatures(**QUICK, **changes).fit(photos), tmp_path / "m.safetensors", slim=slim)
+    model, found = load(tmp_path / "m.safetensors"), describe(tmp_path / "m.safetensors")
+    assert found.n_candidates == model.n_candidates_ == changes.get("n_candidates")
+    assert found.is_slim == (slim and bool(changes)) == (model.candidates_ is None and bool(changes))
+    assert found.layer.n_features == model.layer_.n_features
+    assert found.layer.codes.shape == model.codes_.shape
+    assert found.layer.multiply_adds == model.layer_.multiply_adds
+
+
+def test_a_file_of_format_1_is_saved_again_as_format_2(golden, tmp_path):
+    for kind, content in golden.items():
+        (tmp_path / "old.safetensors").write_bytes(content)
+        model = load(tmp_path / "old.safetensors")
+        save(model, tmp_path / "new.safetensors")
+        assert (describe(tmp_path / "old.safetensors").format, describe(tmp_path / "new.safetensors").format) == (1, 2), kind
+        again = load(tmp_path / "new.safetensors")
+        if isinstance(model, Pipeline):
+            assert list(again.named_steps) == list(model.named_steps)
+        assert same(state(again), state(model)), kind
 
 
 def test_free_text_as_provenance(model, tmp_path):
     save(model, tmp_path / "m.safetensors", provenance="Zürich, 3 cameras; “night”\n")
-    assert describe(tmp_path / "m.safetensors")["provenance"]["told"] == {"note": "Zürich, 3 cameras; “night”\n"}
+    assert describe(tmp_path / "m.safetensors").provenance == {"note": "Zürich, 3 cameras; “night”\n"}
 
 
 @pytest.mark.parametrize(
     "told", [{"a": [1]}, {"a": float("nan")}, {1: "a"}, {"a": object()}, {"a": "x" * 10**6}, {"a": "\ud800"}]
 )
-def test_provenance_that_json_cannot_tell_is_refused(model, tmp_path, told):
+def test_provenance_that_json_cannot_hold_is_refused(model, tmp_path, told):
     with pytest.raises((TypeError, ModelFileError)):
         save(model, tmp_path / "m.safetensors", provenance=told)
     assert os.listdir(tmp_path) == []
@@ -224,7 +310,7 @@ def test_provenance_that_json_cannot_tell_is_refused(model, tmp_path, told):
     ],
     ids=lambda other: type(other).__name__,
 )
-def test_what_cannot_be_saved_is_told_what_can(other, tmp_path):
+def test_what_cannot_be_saved_gets_to_know_what_can(other, tmp_path):
     with pytest.raises(TypeError, match=r"cannot be saved; expected a fitted PooledFeatures, or a Pipeline of one"):
         save(other, tmp_path / "m.safetensors")
 
@@ -253,9 +339,11 @@ def test_what_could_not_be_loaded_is_not_saved(model, tmp_path):
     (tmp_path / "m.safetensors").write_bytes(b"old")
     broken = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
     broken.whitening_mean_[0] = np.nan
-    with pytest.raises(ModelFileError, match=r"m\.safetensors cannot be saved: the array 'features.whitening_mean' has values"):
+    with pytest.raises(
+        ModelFileError, match=r"m\.safetensors cannot be saved: the array 'features.layers.0.whitening_mean' has values"
+    ):
         save(broken, tmp_path / "m.safetensors")
     with pytest.raises(ModelFileError, match="cannot be saved: alpha must be"):
-        save(pickle.loads(pickle.dumps(model)).set_params(alpha=-1), tmp_path / "m.safetensors")  # noqa: S301 - our own
+        save(pickle.loads(pickle.dumps(model)).set_params(encoder__alpha=-1), tmp_path / "m.safetensors")  # noqa: S301 - our own
     assert (tmp_path / "m.safetensors").read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["m.safetensors"]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from poolwise import LinearSVM, PooledFeatures, load, save
+from poolwise import KMeans, LinearSVM, Patches, PooledFeatures, load, save
 from poolwise.modelfile import ModelFileError, describe
 
-from forge import canonical, join, put_together, read, same, sign, split, state
+from forge import canonical, join, opened_by_others, put_together, read, same, sign, split, state
 
 COUNT = int(os.environ.get("POOLWISE_MUTATIONS", "500"))
 ODD = [
@@ -33,11 +33,16 @@ ODD = [
     "",
     "x",
     "pca",
+    "triangle",
     "vq",
     [],
     {},
     [1, 2],
     {"tuple": [1]},
+    {"tuple": [2, 2]},
+    {"part": "Nearest"},
+    {"part": "Threshold", "alpha": 0.5, "two_sided": False},
+    {"part": "Pool", "how": "max", "grid": 1},
 ]
 DIGITS = ["NaN", "Infinity", "1e999", "9" * 400, "[" * 3000, "-0", "1e5", '"\\ud800"', "null"]
 
@@ -101,9 +106,25 @@ def declare_much(rng, a, b):
 def double_keys(rng, a, b):
     document, arrays = read(a)
     text = canonical(document)
-    key, value = list(document["parts"]["features"]["fitted"].items())[rng.integers(20)]
+    everywhere = [(key, holder[key]) for holder, key in places(document, []) if isinstance(holder, dict)]
+    key, value = everywhere[rng.integers(len(everywhere))]
     told = json.dumps(value if rng.random() < 0.5 else ODD[rng.integers(len(ODD))])
     return put_together(text.replace(f'"{key}":', f'"{key}":{told},"{key}":', 1), arrays)
+
+
+def respell_header(rng, a, b):
+    """Another spelling of the same header, or nearly."""
+    header, data = split(a)
+    text = json.dumps(header, indent=int(rng.integers(3)) if rng.random() < 0.5 else None)
+    at = int(rng.integers(len(text)))
+    found = text.find("0", at) if rng.random() < 0.5 else -1
+    if found >= 0:
+        text = text[:found] + str(rng.choice(["-0", "0.0", "00", "0e0", "+0"])) + text[found + 1 :]
+    else:
+        spaces = [i for i, letter in enumerate(text) if letter in ",:{" and (i == 0 or i > text.rfind('\\"'))]
+        at = spaces[rng.integers(len(spaces))] + int(rng.random() < 0.9)
+        text = text[:at] + str(rng.choice([" ", "\n", "\t", "\r", "\f", "\0", "/**/", "\ufeff"])) + text[at:]
+    return join(text.encode(), data)
 
 
 def edit_text(rng, a, b):
@@ -125,6 +146,7 @@ DAMAGE = [
     swap_headers,
     swap_arrays,
     declare_much,
+    respell_header,
     double_keys,
     edit_text,
 ]
@@ -172,7 +194,8 @@ def edit_arrays(rng, document, arrays):
 @pytest.fixture(scope="module")
 def other(images, tmp_path_factory):
     """The file of another model, a slim one with a classifier."""
-    features = PooledFeatures(6, 12, patch_size=3, n_patches=1000, max_iter=3, transform="pca", random_state=1)
+    parts = {"descriptor": Patches(3), "dictionary": KMeans(max_iter=3)}
+    features = PooledFeatures(6, 12, **parts, n_patches=1000, projection="pca", random_state=1)
     model = make_pipeline(features, LinearSVM()).fit(images, np.arange(len(images)) % 3)
     path = tmp_path_factory.mktemp("other") / "other.safetensors"
     save(model, path, slim=True)
@@ -210,29 +233,64 @@ def loads(tmp_path):
     assert loads.beyond < 1 << 20  # small files: a header's constant cost
 
 
-def test_damaged_files_are_refused_or_the_same_model(raw, other, loads):
-    originals = [state(loads(content)) for content in (raw, other)]
+@pytest.fixture(params=["format 2", "format 1"])
+def files(request, raw, other, golden):
+    """A model's file, and that of another model of the same format."""
+    return (raw, other) if request.param == "format 2" else (golden["features"], golden["pipeline"])
+
+
+def test_damaged_files_are_refused_or_the_same_model(files, loads):
+    originals = [state(loads(content)) for content in files]
     rng = np.random.default_rng(0)
     for number in range(COUNT):
         damage = DAMAGE[number % len(DAMAGE)]
-        content = damage(rng, *((raw, other) if rng.random() < 0.7 else (other, raw)))
+        content = damage(rng, *(files if rng.random() < 0.7 else files[::-1]))
         model = loads(content)
-        assert model is None or any(same(state(model), original) for original in originals), (number, damage.__name__)
+        if model is not None:
+            assert any(same(state(model), original) for original in originals), (number, damage.__name__)
+            opened_by_others(loads.path)
     assert loads.refused > 0.8 * COUNT
 
 
-def test_forged_files_are_refused_or_what_they_say(raw, other, loads):
+def check_description(path, document, model):
+    """It says what the document says, and what the model is."""
+    found = describe(path)
+    own = document["parts"]["features"]
+    assert (found.format, found.kind, found.libraries) == (document["format"], document["kind"], document["libraries"])
+    assert (found.saved, found.provenance) == (document["provenance"]["saved"], document["provenance"]["told"])
+    assert found.classifier == document["parts"].get("classifier")
+    if found.format == 2:
+        assert (found.parameters, found.fitted) == (own["parameters"], own["fitted"])
+    assert (found.n_candidates, found.is_slim) == (
+        model.n_candidates_,
+        model.candidates_ is None and model.n_candidates_ is not None,
+    )
+    layer, real = found.layer, model.layer_
+    assert (layer.image_shape, layer.descriptor, layer.encoder, layer.pooling) == (
+        real.image_shape,
+        real.descriptor,
+        real.encoder,
+        real.pooling,
+    )
+    assert (layer.codes.shape, layer.n_features) == (real.codes.shape, real.n_features)
+
+
+def test_forged_files_are_refused_or_what_they_say(files, loads, tmp_path):
     """With the right checksum a changed file is another model's: it must be whole, and must work."""
     rng = np.random.default_rng(1)
     for number in range(COUNT):
-        document, arrays = read(raw if rng.random() < 0.7 else other)
+        document, arrays = read(files[0] if rng.random() < 0.7 else files[1])
         (edit_document if number % 3 else edit_arrays)(rng, document, arrays)
         document = sign(document, arrays)
         model = loads(put_together(document, arrays))
         if model is None:
             continue
-        assert describe(loads.path) == document
         first = model[0] if isinstance(model, Pipeline) else model
+        check_description(loads.path, document, first)
+        opened_by_others(loads.path)
+        if number % 4 == 0:  # what can be loaded can be saved, and comes back
+            save(model, tmp_path / "again.safetensors")
+            assert same(state(load(tmp_path / "again.safetensors")), state(model)), number
         shape = first.image_shape_in_
         if np.prod(shape, dtype=np.float64) < 1e6:
             with np.errstate(all="ignore"):

@@ -96,26 +96,29 @@ def edit_header(raw, change):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda h: h["features.label"].update(shape=[2**62, 4]), "does not fit its place"),
-        (lambda h: h["features.label"].update(shape=[2**63]), "must be a whole number"),
-        (lambda h: h["features.label"].update(shape=[-16]), "must be a whole number"),
-        (lambda h: h["features.label"].update(shape=[16.0]), "must be a whole number"),
-        (lambda h: h["features.label"].update(shape=[True]), "must be a whole number"),
-        (lambda h: h["features.label"].update(shape=[4, 2, 2]), "must be a list"),
-        (lambda h: h["features.label"].update(shape=None), "must be a list"),
-        (lambda h: h["features.label"].update(shape=[4, 4]), r"is I64 \[4, 4\]; its parameters want I64 \[16\]"),
-        (lambda h: h["features.label"].update(dtype="F64"), r"is F64 \[16\]; its parameters want I64 \[16\]"),
-        (lambda h: h["features.label"].update(dtype="F32"), "does not fit its place"),
-        (lambda h: h["features.label"].update(dtype="BF16"), "must be one of"),
-        (lambda h: h["features.label"].update(dtype=["F32"]), "must be one of"),
-        (lambda h: h["features.label"].update(data_offsets=[8, 136]), "does not fit its place"),
-        (lambda h: h["features.label"].update(data_offsets=[10**18, 10**18 + 128]), "does not fit its place"),
-        (lambda h: h["features.label"].update(data_offsets=[0]), "must be a list of 2 entries"),
-        (lambda h: h["features.label"].update(more=1), "has the unknown key 'more'"),
-        (lambda h: h["features.label"].pop("dtype"), "lacks the key 'dtype'"),
-        (lambda h: h.update({"features.label": 5}), "is not a JSON object"),
-        (lambda h: h.pop("features.label"), "does not fit its place|arrays end at"),
-        (lambda h: h.update({"features.other": h.pop("features.label")}), "it has the unknown array 'features.other'"),
+        (lambda h: h["features.selection.label"].update(shape=[2**62, 4]), "does not fit its place"),
+        (lambda h: h["features.selection.label"].update(shape=[2**63]), "must be a whole number"),
+        (lambda h: h["features.selection.label"].update(shape=[-16]), "must be a whole number"),
+        (lambda h: h["features.selection.label"].update(shape=[16.0]), "must be a whole number"),
+        (lambda h: h["features.selection.label"].update(shape=[True]), "must be a whole number"),
+        (lambda h: h["features.selection.label"].update(shape=[4, 2, 2]), "must be a list"),
+        (lambda h: h["features.selection.label"].update(shape=None), "must be a list"),
+        (lambda h: h["features.selection.label"].update(shape=[4, 4]), r"is I64 \[4, 4\]; its parameters want I64 \[16\]"),
+        (lambda h: h["features.selection.label"].update(dtype="F64"), r"is F64 \[16\]; its parameters want I64 \[16\]"),
+        (lambda h: h["features.selection.label"].update(dtype="F32"), "does not fit its place"),
+        (lambda h: h["features.selection.label"].update(dtype="BF16"), "must be one of"),
+        (lambda h: h["features.selection.label"].update(dtype=["F32"]), "must be one of"),
+        (lambda h: h["features.selection.label"].update(data_offsets=[8, 136]), "does not fit its place"),
+        (lambda h: h["features.selection.label"].update(data_offsets=[10**18, 10**18 + 128]), "does not fit its place"),
+        (lambda h: h["features.selection.label"].update(data_offsets=[0]), "must be a list of 2 entries"),
+        (lambda h: h["features.selection.label"].update(more=1), "has the unknown key 'more'"),
+        (lambda h: h["features.selection.label"].pop("dtype"), "lacks the key 'dtype'"),
+        (lambda h: h.update({"features.selection.label": 5}), "is not a JSON object"),
+        (lambda h: h.pop("features.selection.label"), "does not fit its place|arrays end at"),
+        (
+            lambda h: h.update({"features.other": h.pop("features.selection.label")}),
+            "it has the unknown array 'features.other'",
+        ),
         (lambda h: h["__metadata__"].update(more="x"), "the metadata has the unknown key 'more'"),
         (lambda h: h["__metadata__"].update(poolwise=1), "must be text"),
         (lambda h: h.update(__metadata__=[]), "its metadata has no 'poolwise'"),
@@ -127,8 +130,8 @@ def test_headers_that_do_not_agree(raw, tmp_path, change, match):
 
 def test_two_arrays_that_change_places(raw, tmp_path):
     def change(header):
-        a, b = header["features.pooled_mean"], header["features.pooled_scale"]
-        header["features.pooled_mean"], header["features.pooled_scale"] = b, a
+        a, b = header["features.layers.0.mean"], header["features.layers.0.spread"]
+        header["features.layers.0.mean"], header["features.layers.0.spread"] = b, a
 
     refused(tmp_path, edit_header(raw, change), "damaged: its checksum")
 
@@ -146,8 +149,8 @@ def test_a_flipped_bit_in_an_array(raw, tmp_path):
     ("change", "match"),
     [
         (lambda text: text.replace('"kind":', '"kind":"features","kind":'), "has the key 'kind' twice"),
-        (lambda text: text.replace('"alpha":0.25', '"alpha":NaN'), "has NaN, which is no number"),
-        (lambda text: text.replace('"alpha":0.25', '"alpha":-Infinity'), "has -Infinity, which is no number"),
+        (lambda text: text.replace('"alpha":0.25', '"alpha":NaN'), "has NaN, which is not a number"),
+        (lambda text: text.replace('"alpha":0.25', '"alpha":-Infinity'), "has -Infinity, which is not a number"),
         (lambda text: text.replace('"alpha":0.25', '"alpha":1e999'), "has 1e999, which is beyond float64"),
         (lambda text: text.replace('"alpha":0.25', f'"alpha":{"9" * 5000}'), "a whole number of 5000 digits"),
         (lambda text: text.replace('"alpha":0.25', f'"alpha":{"[" * 4000}{"]" * 4000}'), "nested too deep"),
@@ -168,11 +171,15 @@ def test_json_that_means_nothing_or_two_things(raw, tmp_path, change, match):
 def test_a_header_with_a_name_twice(raw, tmp_path):
     n = int.from_bytes(raw[:8], "little")
     header = raw[8 : 8 + n].rstrip()
-    entry = json.dumps(split(raw)[0]["features.label"])
-    refused(tmp_path, join(header[:-1] + f',"features.label":{entry}}}'.encode(), raw[8 + n :]), "'features.label' twice")
+    entry = json.dumps(split(raw)[0]["features.selection.label"])
+    refused(
+        tmp_path,
+        join(header[:-1] + f',"features.selection.label":{entry}}}'.encode(), raw[8 + n :]),
+        "'features.selection.label' twice",
+    )
 
 
-@pytest.mark.parametrize("number", [2, 10**18])
+@pytest.mark.parametrize("number", [3, 10**18])
 def test_a_newer_format_asks_for_a_newer_poolwise(raw, tmp_path, number):
     def change(document, arrays):
         document.update(format=number, something="new")
@@ -180,73 +187,275 @@ def test_a_newer_format_asks_for_a_newer_poolwise(raw, tmp_path, number):
     refused(tmp_path, forged(raw, change), f"has format {number}, made by a newer poolwise.*Upgrade")
 
 
-def fitted(**changes):
-    return lambda document, arrays: document["parts"]["features"]["fitted"].update(changes)
+def features(**changes):
+    return lambda document, arrays: document["parts"]["features"].update(changes)
 
 
-def parameter(**changes):
-    return lambda document, arrays: document["parts"]["features"]["parameters"].update(changes)
+def inside(*path):
+    """A function like `features`, for what is below it."""
+
+    def changes(*gone, **changed):
+        def change(document, arrays):
+            value = document["parts"]["features"]
+            for key in path:
+                value = value[key]
+            value.update(changed)
+            for key in gone:
+                del value[key]
+
+        return change
+
+    return changes
+
+
+fitted, parameter = inside("fitted"), inside("parameters")
+layer, candidates, selection = inside("layers", 0), inside("candidates"), inside("selection")
+descriptor, encoder, pooling = (inside("layers", 0, name) for name in ("descriptor", "encoder", "pooling"))
+projection, messages = inside("layers", 0, "projection"), inside("selection", "messages")
+of_encoder, of_dictionary, of_descriptor = (inside("parameters", name) for name in ("encoder", "dictionary", "descriptor"))
+threshold = {"part": "Threshold", "alpha": 0.25, "two_sided": True}
+
+
+def array(name, change):
+    return lambda document, arrays: change(arrays[f"features.{name}"])
+
+
+def put(name, place, value):
+    return array(name, lambda numbers: numbers.__setitem__(place, value))
+
+
+def several(*all_of_them):
+    def change(document, arrays):
+        for one in all_of_them:
+            one(document, arrays)
+
+    return change
 
 
 @pytest.mark.parametrize(
     ("change", "match"),
     [
         (lambda d, a: d.update(format=0), "format must be a whole number"),
-        (lambda d, a: d.update(format="1"), "format must be a whole number"),
+        (lambda d, a: d.update(format=-1), "format must be a whole number"),
+        (lambda d, a: d.update(format="2"), "format must be a whole number"),
         (lambda d, a: d.update(format=True), "format must be a whole number"),
+        (lambda d, a: d.update(format=2.0), "format must be a whole number"),
+        (lambda d, a: d.update(format=1), "features has the unknown key"),
         (lambda d, a: d.update(kind="svm"), "kind must be one of"),
         (lambda d, a: d.update(kind="pipeline"), "parts lacks the key 'classifier'"),
         (lambda d, a: d.update(names=["a"]), "do not make a pipeline"),
+        (lambda d, a: d.update(verbose=True), "do not make a pipeline"),
         (lambda d, a: d.update(extra=1), "unknown key 'extra'"),
         (lambda d, a: d.pop("libraries"), "lacks the key 'libraries'"),
         (lambda d, a: d["libraries"].update(torch="2"), "unknown key 'torch'"),
         (lambda d, a: d["provenance"]["told"].update(a=[1]), "must be text, a number"),
         (lambda d, a: d["parts"].update(classifier={}), "unknown key 'classifier'"),
         (lambda d, a: d["parts"].update(features=[]), "features is not a JSON object"),
-        (lambda d, a: d["parts"]["features"].update(slim=True), "contradicts"),
-        (lambda d, a: d["parts"]["features"].update(slim=1), "slim must be true or false"),
-        (fitted(codes=6), "contradicts"),
-        (fitted(codes=17), "contradicts"),
-        (fitted(candidates=17), "its parameters want"),
-        (fitted(candidates=None), "contradicts"),
-        (fitted(candidates=2**40), "must be a whole number"),
-        (fitted(transform=None), "contradicts"),
-        (fitted(transform="pca"), "contradicts"),
-        (fitted(projected=11), "contradicts"),
-        (fitted(projected=None), "contradicts"),
-        (fitted(two_sided=False), "contradicts"),
-        (fitted(two_sided=0), "must be true or false"),
-        (fitted(per_cell=True), "its parameters want"),
-        (fitted(patch_size=[4, 5]), "its parameters want"),
-        (fitted(patch_size=[13, 4]), "images of 12×12 pixels are smaller than the patch"),
-        (fitted(image_shape=[12, 12, 3]), "its parameters want"),
-        (fitted(image_shape=[12, 12]), "must be a list of 3"),
-        (fitted(image_shape=[12, 12, 0]), "must be a whole number"),
-        (fitted(grids=[]), "must be a list"),
-        (fitted(grids=[[10, 1]]), "a grid of 10 cells does not fit"),
-        (fitted(grids=[[2, 2], [2, 2]]), "each different"),
-        (fitted(grids=[[60_000, 60_000]], image_shape=[2**31 - 1, 2**31 - 1, 1]), "have 3600000000 cells"),
-        (fitted(stride=0), "must be a whole number"),
-        (fitted(encoder="vq"), "two_sided=True is for encoder='threshold'"),
-        (fitted(encoder="lasso"), "must be one of"),
-        (fitted(alpha=-1.0), "alpha must be a finite number"),
-        (fitted(alpha=True), "alpha must be a number"),
+        (features(slim=True), "features has the unknown key 'slim'"),
+        (features(notes="x"), "notes must be a list"),
+        (features(notes=[1]), "notes must be text"),
+        (features(fitted=[]), "fitted is not a JSON object"),
+        (inside()("candidates"), "features lacks the key 'candidates'"),
+        (inside()("selection"), "features lacks the key 'selection'"),
+        (inside()("layers"), "features lacks the key 'layers'"),
+        # Layers
+        (features(layers=[]), "layers must be a list of 1 entries"),
+        (features(layers={}), "layers must be a list of 1 entries"),
+        (features(layers=None), "layers must be a list of 1 entries"),
+        (features(layers=[None]), "layers.0 is not a JSON object"),
+        (features(layers=[[]]), "layers.0 is not a JSON object"),
+        (lambda d, a: d["parts"]["features"]["layers"].append({}), "layers must be a list of 1 entries"),
+        (lambda d, a: d["parts"]["features"].update(layers=2 * d["parts"]["features"]["layers"]), "a list of 1 entries"),
+        (layer(more=1), "unknown key 'more'"),
+        (layer("codes"), "lacks the key 'codes'"),
+        (layer("encoder"), "lacks the key 'encoder'"),
+        (layer(codes=6), "10 rows, for 12 numbers per cell"),
+        (several(layer(codes=6), projection(rows=12)), "its parameters want"),
+        (several(layer(codes=17), projection(rows=34)), "contradict|are about"),
+        (layer(codes=0), "must be a whole number"),
+        (layer(codes=5.0), "must be a whole number"),
+        (layer(codes=True), "must be a whole number"),
+        (layer(codes=2**40), "must be a whole number"),
+        (layer(per_cell=True), "its parameters want"),
+        (layer(per_cell=0), "must be true or false"),
+        (layer(image_shape=[12, 12, 3]), "its parameters want"),
+        (layer(image_shape=[12, 12]), "must be a list of 3"),
+        (layer(image_shape=[12, 12, 0]), "must be a whole number"),
+        (layer(image_shape=[12, 12.0, 1]), "must be a whole number"),
+        (layer(image_shape={"tuple": [12, 12, 1]}), "must be a list of 3"),
+        (layer(image_shape=[3, 12, 1]), "images of 3×12 pixels are smaller than the patch"),
+        (layer(image_shape=[4, 12, 1]), "a grid of 2 cells does not fit"),
+        (layer(projection=None), "unknown array 'features.layers.0.projection'"),
+        (layer(projection="nystrom"), "projection is not a JSON object"),
+        (projection(kind="pca"), "projection contradicts the rest"),
+        (projection(kind=None), "kind must be one of"),
+        (projection(kind="whiten"), "kind must be one of"),
+        (projection(rows=11), "projection has 11 rows, for 10 numbers per cell"),
+        (projection(rows=9), "projection has 9 rows, for 10 numbers per cell"),
+        (projection(rows=0), "must be a whole number"),
+        (projection(rows=None), "must be a whole number"),
+        (projection(more=1), "unknown key 'more'"),
+        (projection("rows"), "lacks the key 'rows'"),
+        # Parts of the layer
+        (layer(descriptor=None), "descriptor must be one of the parts Patches; it is None"),
+        (layer(descriptor="patches"), "descriptor must be one of the parts Patches"),
+        (layer(descriptor=threshold), "descriptor must be one of the parts Patches"),
+        (layer(encoder=[threshold]), "encoder must be one of the parts Threshold, Triangle, Nearest"),
+        (layer(encoder={}), "encoder must be one of the parts"),
+        (layer(encoder={"part": "Lasso"}), "encoder must be one of the parts"),
+        (layer(encoder={"part": "threshold"}), "encoder must be one of the parts"),
+        (layer(encoder={"part": ["Threshold"]}), "encoder must be one of the parts"),
+        (layer(encoder={"part": "Part"}), "encoder must be one of the parts"),
+        (layer(encoder={"part": "__class__"}), "encoder must be one of the parts"),
+        (layer(encoder={"part": "Triangle"}), "10 rows, for 5 numbers per cell"),
+        (layer(encoder={"part": "Nearest", "two_sided": True}), "unknown key 'two_sided'"),
+        (encoder(more=1), "unknown key 'more'"),
+        (encoder(coupled=True), "unknown key 'coupled'"),
+        (encoder("alpha"), "lacks the key 'alpha'"),
+        (encoder("part"), "encoder must be one of the parts"),
+        (encoder(two_sided=False), "10 rows, for 5 numbers per cell"),
+        (encoder(two_sided=0), "two_sided must be True or False"),
+        (encoder(alpha=-1.0), "alpha must be a finite number"),
+        (encoder(alpha=True), "alpha must be a finite number"),
+        (encoder(alpha=None), "alpha must be a finite number"),
+        (encoder(alpha="0.25"), "alpha must be a finite number"),
+        (encoder(alpha=1e300), "alpha must be a finite number"),
+        (encoder(alpha={"tuple": [0.25]}), "alpha must be a finite number"),
+        (encoder(alpha={"list": [0.25]}), "is not a parameter"),
+        (encoder(alpha={"part": "Threshold"}), "is not a parameter"),
+        (descriptor(size={"tuple": [4, 5]}), "its parameters want"),
+        (descriptor(size={"tuple": [13, 4]}), "images of 12×12 pixels are smaller than the patch"),
+        (descriptor(size={"tuple": [4, 4, 1]}), "size must be"),
+        (descriptor(size={"tuple": [2**31, 4]}), "size must be at most"),
+        (descriptor(size=0), "size must be"),
+        (descriptor(size=-4), "size must be"),
+        (descriptor(size="4"), "size must be"),
+        (descriptor(size=4.0), "size must be"),
+        (descriptor(size=[[4], [4]]), "size must be"),
+        (descriptor(size={"dict": [[4, 4]]}), "size must be"),
+        (descriptor(stride=0), "stride must be a whole number"),
+        (descriptor(stride=1.0), "stride must be a whole number"),
+        (descriptor(stride=2**40), "stride must be at most"),
+        (descriptor(contrast="sd"), "contrast must be one of"),
+        (descriptor(contrast=False), "contrast must be one of"),
+        (descriptor(offset=-1), "offset must be a finite number"),
+        (descriptor(offset=None), "offset must be a finite number"),
+        (descriptor("stride"), "lacks the key 'stride'"),
+        (pooling(how="median"), "how must be one of"),
+        (pooling(how=None), "how must be one of"),
+        (pooling(grid=[]), "grid must be at least one grid"),
+        (pooling(grid=0), "grid must be"),
+        (pooling(grid=True), "grid must be"),
+        (pooling(grid="2"), "grid must be"),
+        (pooling(grid=[[2, 2]]), "grid must be"),
+        (pooling(grid={"tuple": [2, 2, 2]}), "grid must be"),
+        (pooling(grid={"tuple": [10, 1]}), "a grid of 10 cells does not fit"),
+        (pooling(grid=[2, {"tuple": [2, 2]}]), "each a different one"),
+        (pooling(grid=10**19), "cells; a file may have"),
+        (several(pooling(grid=60_000), layer(image_shape=[2**31 - 1, 2**31 - 1, 1])), "has 3600000000 cells"),
+        (several(layer(per_cell=True), pooling(grid=3)), "its parameters want"),
+        # Candidates
+        (features(candidates=None), "selection contradicts the rest|lacks the array 'features.layers.0.codes'"),
+        (features(candidates={}), "candidates lacks the key"),
+        (features(candidates=[]), "candidates is not a JSON object"),
+        (candidates(more=1), "unknown key 'more'"),
+        (candidates("seed"), "lacks the key 'seed'"),
+        (candidates(codes=17), "contradicts the rest: 5 codes, 17 candidates"),
+        (candidates(codes=4), "contradicts the rest: 5 codes, 4 candidates"),
+        (several(candidates(codes=17), selection(candidates=17)), "its parameters want"),
+        (candidates(codes=2**40), "must be a whole number"),
+        (candidates(codes=16.0), "must be a whole number"),
+        (candidates(samples=-1), "must be a whole number"),
+        (candidates(samples=2**54), "must be a whole number"),
+        (candidates(samples="many"), "must be a whole number"),
+        (candidates(seed=-1), "must be a whole number"),
+        (candidates(seed=2**32), "must be a whole number"),
+        (candidates(seed=None), "must be a whole number"),
+        (candidates(per_cell=True), "its parameters want"),
+        (candidates(per_cell=1), "must be true or false"),
+        # Selection
+        (features(selection=None), "contradicts the rest"),
+        (features(selection={}), "selection lacks the key"),
+        (features(selection=5), "selection is not a JSON object"),
+        (selection(more=1), "unknown key 'more'"),
+        (selection("labels"), "lacks the key 'labels'"),
+        (selection(candidates=17), "selection contradicts the rest"),
+        (selection(candidates=4), "contradicts the rest|are about"),
+        (selection(candidates=0), "must be a whole number"),
+        (selection(candidates=None), "must be a whole number"),
+        (selection(labels=False), "contradicts the rest|are about"),
+        (several(selection(labels=False), selection(messages=None)), "selection contradicts the rest"),
+        (selection(labels=1), "must be true or false"),
+        (selection(messages=None), "unknown array 'features.selection.(exemplars|message_label|net_similarity)'"),
+        (selection(messages={}), "lacks the key"),
+        (selection(messages=[]), "is not a JSON object"),
+        (messages(codes=4), "messages are about 4 codes, for 5 of 16"),
+        (messages(codes=17), "messages are about 17 codes, for 5 of 16"),
+        (messages(codes=15), "its parameters want"),
+        (messages(rounds=1), "its parameters want"),
+        (messages(rounds=-1), "must be a whole number"),
+        (messages(preference="low"), "must be a number"),
+        (messages(damping=None), "must be a number"),
+        (messages(converged=1), "must be true or false"),
+        (messages(merges=-1), "must be a whole number"),
+        (messages("swaps"), "lacks the key 'swaps'"),
+        (messages(more=1), "unknown key 'more'"),
+        # What fit saw
         (fitted(rounds=4), "its parameters want"),
-        (fitted(choice_seed=-1), "must be a whole number"),
+        (fitted(rounds=-1), "must be a whole number"),
+        (fitted(converged=1), "must be true or false"),
+        (fitted(pixel_range="255"), "must be a number"),
+        (fitted(pixel_range=None), "must be a number"),
         (fitted(feature_names=["a"]), "feature_names are 1; its images have 144 numbers"),
-        (fitted(messages=None), "unknown array 'features.messages_exemplars'|unknown array 'features.net_similarity'"),
-        (fitted(messages={}), "lacks the key"),
+        (fitted(feature_names=[]), "feature_names are 0; its images have 144 numbers"),
+        (fitted(feature_names=144 * [1]), "feature_names must be text"),
+        (fitted(feature_names="a" * 144), "feature_names must be a list"),
         (fitted(timings={"a": "b"}), "must be a number"),
+        (fitted(timings=[]), "must be a JSON object"),
+        (fitted(codes=5), "unknown key 'codes'"),
+        (fitted("rounds"), "lacks the key 'rounds'"),
+        # Parameters
+        (features(parameters=None), "parameters is not a JSON object"),
         (parameter(n_codes=0), "n_codes must be a whole number of at least 1; got 0"),
         (parameter(n_codes="5"), "n_codes must be a whole number"),
         (parameter(n_codes={"dict": [[1, 2]]}), "n_codes must be a whole number"),
-        (parameter(n_codes={"object": []}), "is no parameter"),
+        (parameter(n_codes={"object": []}), "is not a parameter"),
+        (parameter(n_codes=threshold), "is not a parameter"),
         (parameter(n_codes=17), "n_codes=17 codes cannot be selected from n_candidates=16"),
-        (parameter(pool="median"), "pool must be one of"),
-        (parameter(pool="x" * 5000), "pool must be one of"),
-        (parameter(grid=[[1, 2]]), "grid must be"),
-        (parameter(grid={"tuple": [1, 2, 3]}), "grid must be"),
-        (parameter(patch_size=[1, 2, 3]), "patch_size must be"),
+        (parameter(n_patches=15), "n_patches=15 patches cannot give n_candidates=16"),
+        (parameter(n_super_patches=1), "n_super_patches must be"),
+        (several(parameter(n_super_patches=5), parameter(scale="cell")), "a super-patch belongs to no cell"),
+        (parameter(selection="best"), "selection must be one of"),
+        (parameter(projection="whiten"), "projection must be one of"),
+        (parameter(projection={"kind": "pca", "rows": 3}), "is not a parameter"),
+        (parameter(pooling="median"), "pooling must be one of"),
+        (parameter(pooling="x" * 5000), "pooling must be one of"),
+        (parameter(pooling=["average"]), "pooling must be one of"),
+        (parameter(pooling={"part": "Pool", "how": "average", "grid": [[1, 2]]}), "grid must be"),
+        (parameter(pooling={"part": "Pool", "how": "average", "grid": {"tuple": [1, 2, 3]}}), "grid must be"),
+        (parameter(pooling={"part": "Pool", "how": "average"}), "pooling lacks the key 'grid'"),
+        (parameter(pooling=None), "pooling must be one of"),
+        (parameter(encoder=None), "encoder must be one of"),
+        (parameter(encoder="vq"), "encoder must be one of"),
+        (parameter(encoder=0.25), "encoder must be one of"),
+        (parameter(encoder={"tuple": ["threshold"]}), "encoder must be one of the parts"),
+        (parameter(encoder={"part": "Pool", "how": "max", "grid": 2}), "encoder must be one of the parts"),
+        (of_encoder(alpha=-1), "alpha must be"),
+        (of_encoder(more=1), "unknown key 'more'"),
+        (of_encoder("two_sided"), "lacks the key 'two_sided'"),
+        (of_encoder(two_sided="no"), "two_sided must be"),
+        (of_dictionary(max_iter=0), "max_iter must be"),
+        (of_dictionary(tol=[]), "tol must be"),
+        (of_dictionary(init="random"), "init must be one of"),
+        (of_dictionary(method="patches"), "method must be one of"),
+        (of_dictionary(part="RandomCodes"), "unknown key"),
+        (parameter(dictionary=None), "dictionary must be one of"),
+        (of_descriptor(size=[1, 2, 3]), "size must be"),
+        (of_descriptor(stride=0), "stride must be"),
+        (parameter(descriptor=None), "descriptor must be one of"),
+        (parameter(whitening=False), "whitening must be one of"),
+        (parameter(whitening={"part": "ZCA", "form": None, "offset": 0.1}), "form must be one of"),
+        (parameter(scale={"part": "Standardize", "form": "shared", "offset": -1}), "offset must be"),
         (parameter(image_shape=3), "image_shape must be"),
         (parameter(random_state=-1), "random_state must be"),
         (parameter(random_state="a"), "random_state must be"),
@@ -254,23 +463,116 @@ def parameter(**changes):
         (parameter(n_jobs=0), "n_jobs=0 has no meaning"),
         (parameter(verbose="yes"), "verbose must be"),
         (parameter(other=1), "unknown key 'other'"),
-        (lambda d, a: d["parts"]["features"]["parameters"].pop("alpha"), "lacks the key 'alpha'"),
+        (parameter(alpha=0.25), "unknown key 'alpha'"),
+        (parameter(transform="nystrom"), "unknown key 'transform'"),
+        (parameter(encoder__alpha=0.25), "unknown key 'encoder__alpha'"),
+        (parameter("encoder"), "lacks the key 'encoder'"),
+        # Arrays
         (lambda d, a: a.update({"features.more": np.zeros(3)}), "unknown array 'features.more'"),
-        (lambda d, a: a.pop("features.selected"), "lacks the array 'features.selected'"),
-        (lambda d, a: a.update({"features.selected": a["features.selected"].astype(np.float64)}), "want I64"),
-        (lambda d, a: a["features.selected"].__setitem__(-1, 16), "'features.selected' has values out of range"),
-        (lambda d, a: a["features.selected"].__setitem__(0, -1), "'features.selected' has values out of range"),
-        (lambda d, a: a["features.selected"].__setitem__(0, a["features.selected"][1]), "does not ascend"),
-        (lambda d, a: a["features.label"].__setitem__(0, 5), "'features.label' has values out of range"),
-        (lambda d, a: a["features.label"].__iadd__(1).__imod__(5), "stands with another"),
-        (lambda d, a: a["features.pooled_scale"].__setitem__(0, 0), "'features.pooled_scale' has values out of range"),
-        (lambda d, a: a["features.candidates"].__setitem__((3, 3), np.nan), "not finite"),
-        (lambda d, a: a["features.covariance"].__setitem__((3, 3), np.inf), "not finite"),
-        (lambda d, a: a["features.net_similarity"].__setitem__(0, np.inf), "not finite"),
+        (
+            lambda d, a: a.update({"features.layers.1.codes": np.zeros((3, 16), "<f4")}),
+            "unknown array 'features.layers.1.codes'",
+        ),
+        (
+            lambda d, a: a.update({"features.layers.0.codes": np.zeros((5, 16), "<f4")}),
+            "unknown array 'features.layers.0.codes'",
+        ),
+        (lambda d, a: a.update({"features.codes": np.zeros((5, 16), "<f4")}), "unknown array 'features.codes'"),
+        (lambda d, a: a.pop("features.selection.selected"), "lacks the array 'features.selection.selected'"),
+        (lambda d, a: a.pop("features.candidates.codes"), "lacks the array 'features.candidates.codes'"),
+        (lambda d, a: a.pop("features.layers.0.mean"), "lacks the array 'features.layers.0.mean'"),
+        (
+            lambda d, a: a.update({"features.selection.selected": a["features.selection.selected"].astype(np.float64)}),
+            "want I64",
+        ),
+        (
+            lambda d, a: a.update({"features.candidates.codes": a["features.candidates.codes"].astype(np.float64)}),
+            "want F32",
+        ),
+        (put("selection.selected", -1, 16), "'features.selection.selected' has values out of range"),
+        (put("selection.selected", 0, -1), "'features.selection.selected' has values out of range"),
+        (array("selection.selected", lambda n: n.__setitem__(0, n[1])), "does not ascend"),
+        (array("selection.selected", lambda n: n.__setitem__(slice(None), n[::-1].copy())), "does not ascend"),
+        (put("selection.label", 0, 5), "'features.selection.label' has values out of range"),
+        (put("selection.label", 0, -1), "'features.selection.label' has values out of range"),
+        (array("selection.label", lambda n: n.__iadd__(1).__imod__(5)), "a selected candidate that another one represents"),
+        (put("selection.exemplars", -1, 16), "'features.selection.exemplars' has values out of range"),
+        (array("selection.exemplars", lambda n: n.__setitem__(0, n[1])), "'features.selection.exemplars' does not ascend"),
+        (put("selection.message_label", 0, 5), "'features.selection.message_label' has values out of range"),
+        (put("selection.net_similarity", 0, np.inf), "not finite"),
+        (put("selection.net_similarity", 0, np.nan), "not finite"),
+        (put("layers.0.spread", 0, 0), "'features.layers.0.spread' has values out of range"),
+        (put("layers.0.spread", 0, -1), "'features.layers.0.spread' has values out of range"),
+        (put("layers.0.mean", 0, np.nan), "not finite"),
+        (put("layers.0.projection", (3, 3), np.inf), "not finite"),
+        (put("layers.0.whitening_matrix", (3, 3), -np.inf), "not finite"),
+        (put("candidates.codes", (3, 3), np.nan), "not finite"),
+        (put("candidates.covariance", (3, 3), np.inf), "not finite"),
+        (put("candidates.spread", 0, 0), "'features.candidates.spread' has values out of range"),
+        (put("candidates.mean", 0, np.nan), "not finite"),
+        (put("objective", 0, np.nan), "not finite"),
     ],
 )
 def test_content_that_contradicts_itself_though_the_checksum_is_right(raw, tmp_path, change, match):
     refused(tmp_path, forged(raw, change), match)
+
+
+@pytest.mark.parametrize("place", ['"alpha":', '"n_codes":', '"samples":', '"images":', '"rounds":', '"labels":', '"kind":'])
+def test_json_nested_to_any_depth(raw, tmp_path, place):
+    """What `parse` can still hold, every check after it must be able to hold."""
+    document, arrays = read(raw)
+    text = canonical(document)
+    at = text.index(place)
+    at = text.index(":", at) + 1
+    end = min(text.index(mark, at) for mark in ",}")
+    for depth in (1, 50, 150, *range(200, 1100, 20)):
+        for opening, closing in ("[]", ('{"tuple":[', "]}"), ('{"a":', "}")):
+            value = opening * depth + "1" + closing * depth
+            refused(tmp_path, put_together(text[:at] + value + text[end:], arrays))
+
+
+@pytest.mark.parametrize("kind", ["describe", "load"])
+def test_a_product_of_sizes_that_wraps_around_is_not_their_product(raw, tmp_path, kind):
+    """2^30 × 2^30 × 16 is 0 in 64 bits, and there are 0 names; patches of 1×1×16 have the 16 numbers of 4×4×1."""
+    change = several(layer(image_shape=[2**30, 2**30, 16]), descriptor(size={"tuple": [1, 1]}), fitted(feature_names=[]))
+    path = tmp_path / "bad.safetensors"
+    path.write_bytes(forged(raw, change))
+    with pytest.raises(ModelFileError, match="feature_names are 0; its images have 18446744073709551616 numbers"):
+        {"describe": describe, "load": load}[kind](path)
+
+
+MOST = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        layer(codes=MOST),
+        several(layer(codes=MOST), projection(rows=MOST)),
+        several(layer(codes=MOST, projection=None), features(candidates=None, selection=None)),
+        candidates(codes=MOST),
+        several(candidates(codes=MOST), selection(candidates=MOST)),
+        several(selection(candidates=MOST), messages(codes=MOST)),
+        messages(rounds=MOST),
+        fitted(rounds=MOST),
+        layer(image_shape=[MOST, MOST, MOST]),
+        several(layer(image_shape=[MOST, MOST, 1]), descriptor(size=MOST), pooling(grid=1)),
+        several(layer(image_shape=[MOST, MOST, MOST]), descriptor(size=MOST), pooling(grid=1)),
+        several(layer(image_shape=[MOST, MOST, MOST], per_cell=True), pooling(grid=256)),
+        several(layer(image_shape=[MOST, MOST, 1]), pooling(grid=256)),
+        several(layer(image_shape=[MOST, MOST, 1]), pooling(grid=list(range(1, 57)))),
+        several(layer(image_shape=[MOST, MOST, 1]), pooling(grid={"tuple": [4096, 1]})),
+        several(layer(image_shape=[MOST, MOST, 1]), pooling(grid={"tuple": [1, 4096]})),
+        parameter(n_codes=MOST, n_candidates=MOST, n_patches=MOST),
+        of_descriptor(size=MOST),
+        several(parameter(pooling={"part": "Pool", "how": "max", "grid": MOST})),
+    ],
+)
+def test_sizes_that_are_only_declared_take_no_memory(raw, tmp_path, change):
+    path = tmp_path / "hostile.safetensors"
+    path.write_bytes(forged(raw, change))
+    for look in (describe, load):
+        assert peak(path, look) < 8 << 20, look
 
 
 def test_the_test_itself_can_forge_a_file(raw, tmp_path):
@@ -292,10 +594,10 @@ def test_a_file_that_is_not_there_is_the_systems_error(tmp_path):
         load(tmp_path / "none.safetensors")
 
 
-def peak(path):
+def peak(path, look=load):
     tracemalloc.start()
     try:
-        load(path)
+        look(path)
     except ModelFileError:
         pass
     finally:
@@ -304,16 +606,16 @@ def peak(path):
     return most
 
 
-def large(raw, **header):
+def large(raw):
     """A model of 25 MB, nearly all of it codes: what folding would multiply."""
     document, arrays = read(raw)
-    fitted = document["parts"]["features"]["fitted"]
-    n = 400_000
-    fitted.update(candidates=None, transform=None, projected=None, messages=None, codes=n, two_sided=False)
-    document["parts"]["features"]["parameters"].update(n_candidates=None, **header)
-    arrays = {name: arrays[f"features.{name}"] for name in ("whitening_mean", "whitening_matrix", "objective")}
-    arrays |= {"codes": np.ones((n, 16), np.float32), "pooled_mean": np.zeros(n), "pooled_scale": np.ones(n)}
-    arrays = {f"features.{name}": array for name, array in arrays.items()}
+    own, n = document["parts"]["features"], 400_000
+    own.update(candidates=None, selection=None)
+    own["layers"][0].update(projection=None, codes=n, encoder={**threshold, "two_sided": False})
+    own["parameters"].update(n_candidates=None)
+    kept = {name: arrays[name] for name in arrays if "whitening" in name or "objective" in name}
+    made = {"codes": np.ones((n, 16), np.float32), "mean": np.zeros(n), "spread": np.ones(n)}
+    arrays = {**kept, **{f"features.layers.0.{name}": array for name, array in made.items()}}
     return put_together(sign(document, arrays), arrays)
 
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from sklearn.cluster import AffinityPropagation
 
-from poolwise.affinity import Messages, find_exemplars, nearest_exemplar, propagate, similarity
+from poolwise.method.selection.affinity import Messages, find_exemplars, propagate
+from poolwise.method.selection.choosing import nearest_exemplar, similarity
 
 
 @pytest.fixture
 def S(C):
-    """Similarity without ties: where s(i, j) = s(j, i), either may stand for the other and nobody can say which is right."""
+    """Similarity without ties: where s(i, j) = s(j, i), either may represent the other and nobody can say which is right."""
     S = similarity(C)
     S -= np.random.default_rng(0).uniform(0, 0.05, S.shape).astype(np.float32)
     np.fill_diagonal(S, 0)
@@ -75,7 +76,7 @@ def test_eq_5_the_exemplars_are_the_codes_that_represent_some_code(S, engine, pr
 @pytest.mark.parametrize("damping", [0.5, 0.7, 0.9])
 @pytest.mark.parametrize("preference", [-0.15, -0.5, -1.0, -4.0])
 def test_exemplars_are_those_of_scikit_learn_at_equal_preference_and_damping(S, engine, rng, damping, preference):
-    ours = propagate(S.copy(), preference, engine, rng, damping=damping)
+    ours = propagate(S.copy(), preference, rng=rng, engine=engine, damping=damping)
     peer = AffinityPropagation(affinity="precomputed", preference=preference, damping=damping, max_iter=1000, random_state=0)
     peer.fit(S.astype(np.float64))
     exemplars = [cluster_medoid(S, np.flatnonzero(ours.label == k)) for k in range(len(ours.exemplars))]
@@ -105,7 +106,7 @@ def test_net_similarity_is_that_of_the_exemplars_after_each_round(C, engine):
 
 def test_one_exemplar_is_chosen_of_codes_that_pool_alike(responses, engine, rng):
     shifted = np.hstack([responses, responses + 0.05 * rng.normal(size=responses.shape)])  # each code and its near-double
-    found = find_exemplars(similarity(np.cov(shifted.T)), 60, engine, rng)
+    found = find_exemplars(similarity(np.cov(shifted.T)), 60, rng=rng, engine=engine)
     kept = np.zeros(120, bool)
     kept[found.exemplars] = True
     assert (kept[:60] ^ kept[60:]).mean() > 0.9  # one of the two, hardly ever both or none

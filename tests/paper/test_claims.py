@@ -3,16 +3,13 @@
 import numpy as np
 import pytest
 
-from poolwise import PooledFeatures
-from poolwise.encoding import encode
-from poolwise.nystrom import approximation_error
-from poolwise.patches import normalize_contrast, sample_patches
-from poolwise.whitening import Whitening
+from poolwise import KMeans, PooledFeatures
+from poolwise.method.nystrom import approximation_error
 
 
 @pytest.fixture(scope="module")
 def model(photos):
-    return PooledFeatures(16, 128, n_patches=20_000, max_iter=20, random_state=0).fit(photos)
+    return PooledFeatures(16, 128, n_patches=20_000, dictionary=KMeans(max_iter=20), random_state=0).fit(photos)
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +23,9 @@ def same_cluster(model):
     return same & ~np.eye(len(same), dtype=bool)
 
 
-def test_codes_of_one_cluster_correlate_after_pooling_and_much_less_before(model, pooled, photos, rng):
-    P = normalize_contrast(sample_patches(photos, 20_000, (6, 6), rng), "std", 10.0)
-    F = encode(Whitening(model.whitening_mean_, model.whitening_matrix_)(P), model.candidates_, "threshold")
+def test_codes_of_one_cluster_correlate_after_pooling_and_much_less_before(model, pooled, photos, rng, engine):
+    layer = model.candidates_.layer
+    F = layer.activations(layer.descriptor.sample(photos, 20_000, rng=rng, engine=engine).array)
     before = np.corrcoef(F.T)[same_cluster(model)].mean()
     after = pooled[same_cluster(model)].mean()
     assert after > 0.6
@@ -48,7 +45,7 @@ def test_clustering_approximates_the_covariance_better_than_random_codes(model):
 
 def test_only_the_selected_codes_are_computed_and_pca_computes_all(model, photos):
     assert model.codes_.shape == (16, 108)
-    np.testing.assert_array_equal(model.codes_, model.candidates_[model.selected_])
-    bound = model.reselect(transform="pca")
+    np.testing.assert_array_equal(model.codes_, model.candidates_.codes[model.selected_])
+    bound = model.reselect(projection="pca")
     assert bound.codes_.shape == (128, 108)
     assert bound.transform(photos[:2]).shape == model.transform(photos[:2]).shape == (2, 64)

@@ -1,13 +1,14 @@
-"""Section 4 of the paper, equation by equation: Nyström, reconstruction, transform, PCA."""
+"""Section 4 of the paper, equation by equation: Nyström, reconstruction, projection, PCA."""
 
 import numpy as np
 import pytest
 from scipy.linalg import pinvh
 from sklearn.decomposition import PCA
 
-from poolwise import nystrom
-from poolwise.engine import Threads
-from poolwise.selection import WAYS, select
+from poolwise.engine.threads import Threads
+from poolwise.method import nystrom
+from poolwise.method.selection import WAYS
+from poolwise.method.selection.choosing import select
 
 
 @pytest.fixture(params=[1, 7, 30, 59])
@@ -39,7 +40,7 @@ def test_eq_9_is_the_linear_regression_of_all_outputs_on_the_selected(responses,
 
 
 def test_eq_10_u_is_orthonormal_and_t_is_lambda_v_of_the_thin_svd(C, selected):
-    A, T = nystrom.reconstruction(C, selected), nystrom.nystrom_transform(C, selected)
+    A, T = nystrom.reconstruction(C, selected), nystrom.nystrom_projection(C, selected).T
     singular_values = np.linalg.svd(A, compute_uv=False)
     np.testing.assert_allclose(np.linalg.norm(T, axis=1), singular_values, rtol=1e-7)
     np.testing.assert_allclose(T @ T.T, np.diag(singular_values**2), atol=1e-7)  # V has orthonormal rows
@@ -49,7 +50,7 @@ def test_eq_10_u_is_orthonormal_and_t_is_lambda_v_of_the_thin_svd(C, selected):
 
 
 def test_eq_10_distances_are_those_of_the_reconstructed_features(responses, C, selected):
-    A, T = nystrom.reconstruction(C, selected), nystrom.nystrom_transform(C, selected)
+    A, T = nystrom.reconstruction(C, selected), nystrom.nystrom_projection(C, selected).T
     x = responses[:50, selected]
     ours, full = x @ T.T, x @ A.T
     distances = [np.linalg.norm(f[:, None] - f[None], axis=2) for f in (ours, full)]
@@ -57,16 +58,16 @@ def test_eq_10_distances_are_those_of_the_reconstructed_features(responses, C, s
 
 
 def test_eq_10_keeps_dimension_and_rank(responses, C, selected):
-    T = nystrom.nystrom_transform(C, selected)
+    T = nystrom.nystrom_projection(C, selected).T
     assert T.shape == (len(selected), len(selected))
     assert np.linalg.matrix_rank(responses[:, selected] @ T.T) == len(selected)
 
 
 def test_eq_11_pca_of_all_outputs(responses, C):
-    T = nystrom.pca_transform(C, 7)
+    T = nystrom.pca_projection(C, 7).T
     peer = PCA(7).fit(responses)
     np.testing.assert_allclose(np.abs(T), np.abs(peer.components_), atol=1e-6)
-    assert nystrom.pca_error(C, nystrom.pca_transform(C, 7)) == pytest.approx(
+    assert nystrom.pca_error(C, nystrom.pca_projection(C, 7).T) == pytest.approx(
         1 - peer.explained_variance_ratio_.sum(), abs=1e-9
     )
 
@@ -75,13 +76,13 @@ def test_eq_11_pca_of_all_outputs(responses, C):
 @pytest.mark.parametrize("K", [1, 5, 20, 59])
 def test_no_selection_explains_more_than_pca(C, way, K):
     with Threads(1) as engine:
-        selected = select(C, K, way, np.random.default_rng(0), engine).selected
-    assert nystrom.approximation_error(C, selected) >= nystrom.pca_error(C, nystrom.pca_transform(C, K)) - 1e-12
+        selected = select(C, K, way, rng=np.random.default_rng(0), engine=engine).selected
+    assert nystrom.approximation_error(C, selected) >= nystrom.pca_error(C, nystrom.pca_projection(C, K).T) - 1e-12
 
 
 def test_figure_5d_the_approximation_has_k_eigenvalues_none_above_the_true_one(C):
     with Threads(1) as engine:
-        selected = select(C, 20, "affinity", np.random.default_rng(0), engine).selected
+        selected = select(C, 20, "affinity", rng=np.random.default_rng(0), engine=engine).selected
     true, approximate = nystrom.spectrum(C), nystrom.approximate_spectrum(C, selected)
     assert true.shape == (60,)
     assert approximate.shape == (20,)

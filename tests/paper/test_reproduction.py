@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from poolwise.experiments.anatomy import VARIANTS, anatomy_name
-from poolwise.experiments.cells import kmeans, pca, pdl
-from poolwise.experiments.published import CIFAR10, CUB200, STL10
-from poolwise.experiments.results import Results
-from poolwise.experiments.store import Store
+from poolwise.reproduction.anatomy import VARIANTS, anatomy_name
+from poolwise.reproduction.cells import kmeans, pca, pdl
+from poolwise.reproduction.published import CIFAR10, CUB200, STL10
+from poolwise.reproduction.results import Results
+from poolwise.reproduction.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +73,10 @@ def test_stl10_is_above_the_paper_unless_pixels_are_in_0_to_1(results, M, K):
     assert results.of(unit).mean == pytest.approx(STL10[M, K], abs=1.6)
 
 
-def test_with_few_images_the_transform_needs_a_larger_gamma(results):
-    plain, transformed = pdl("stl10", 200, 800, transform=None), pdl("stl10", 200, 800)
-    assert results.of(transformed).mean < results.of(plain).mean - 1
-    searched = [results.of(replace(cell, svm="searched")).mean for cell in (kmeans("stl10", 200), plain, transformed)]
+def test_with_few_images_the_projection_needs_a_larger_gamma(results):
+    plain, projected = pdl("stl10", 200, 800, projection=None), pdl("stl10", 200, 800)
+    assert results.of(projected).mean < results.of(plain).mean - 1
+    searched = [results.of(replace(cell, svm="searched")).mean for cell in (kmeans("stl10", 200), plain, projected)]
     assert abs(searched[1] - searched[2]) < 0.5
     assert min(searched[1:]) > searched[0] + 0.5
 
@@ -90,6 +90,6 @@ def test_birds_are_where_the_paper_has_them_if_gamma_is_large_enough(results):
 
 def test_birds_gain_nothing_from_a_larger_start(results):
     for svm in ("converged", "16 γ", "64 γ"):
-        chosen = [pdl("cub200", 1600, 3200, svm=svm, transform=transform) for transform in ("nystrom", None)]
+        chosen = [pdl("cub200", 1600, 3200, svm=svm, projection=projection) for projection in ("nystrom", None)]
         base = results.of(kmeans("cub200", 1600, svm=svm)).mean
         assert all(results.of(cell).mean < base + 0.5 for cell in chosen)

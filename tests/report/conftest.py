@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from poolwise import LinearSVM, PooledFeatures
+from poolwise import KMeans, LinearSVM, PooledFeatures, Threshold
 
-QUICK = {"n_patches": 4000, "max_iter": 6, "random_state": 0, "n_jobs": 1}
+QUICK = {"n_patches": 4000, "dictionary": KMeans(max_iter=6), "random_state": 0, "n_jobs": 1}
 
 
 @pytest.fixture(scope="session")
 def labelled():
-    """96 photos of four pictures: images and names."""
+    """100 photos of four pictures: images and names."""
     from poolwise.datasets import load_photos
 
     photos = load_photos(subset="train")
@@ -32,7 +32,7 @@ def chosen(pipeline):
 
 @pytest.fixture(scope="session")
 def two_sided(labelled):
-    return PooledFeatures(6, 20, two_sided=True, **QUICK).fit(labelled[0])
+    return PooledFeatures(6, 20, encoder=Threshold(two_sided=True), **QUICK).fit(labelled[0])
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,10 @@ import io
 import numpy as np
 import pytest
 
-from poolwise import report
-from poolwise.nystrom import approximation_error
+from poolwise import load, report, save
+from poolwise.method.descriptors.patches import draw_tiles
+from poolwise.method.nystrom import approximation_error
 from poolwise.report import draw_clusters, draw_codes
-from poolwise.tiles import draw_tiles, unwhiten
 
 
 def test_spectrum(chosen):
@@ -39,16 +39,34 @@ def test_confusion():
 
 
 def test_codes_are_unwhitened_unless_asked(chosen):
-    for whitened, codes in ((False, unwhiten(chosen.codes_, chosen.whitening_matrix_)), (True, chosen.codes_)):
+    for whitened, codes in ((False, chosen.layer_.whitening.undo(chosen.codes_)), (True, chosen.codes_)):
         picture = np.asarray(draw_codes(chosen, whitened=whitened, columns=10, zoom=1, gap=0))
         np.testing.assert_array_equal(picture, np.concatenate(draw_tiles(codes, (6, 6, 3)), axis=1))
 
 
 def test_models_without_candidates(plain):
     for draw in (draw_clusters, report.draw_similarity, report.draw_spectrum):
-        with pytest.raises(ValueError, match="fit with n_candidates"):
+        with pytest.raises(ValueError, match="without candidates: plain K-means; give n_candidates"):
             draw(plain)
     assert draw_codes(plain, zoom=1, gap=0).size == (18, 18)
+
+
+def test_slim_models_say_that_they_are(chosen, tmp_path):
+    save(chosen, tmp_path / "m.safetensors", slim=True)
+    slim = load(tmp_path / "m.safetensors")
+    for draw in (draw_clusters, report.draw_similarity, report.draw_spectrum):
+        with pytest.raises(ValueError, match="saved with slim=True"):
+            draw(slim)
+    assert draw_codes(slim).tobytes() == draw_codes(chosen).tobytes()
+
+
+def test_clusters_are_the_mosaic_of_the_models_own_numbers(chosen):
+    C, cluster = chosen.covariance_, chosen.cluster_
+    closeness = np.array([C[i, e] / np.sqrt(C[i, i] * C[e, e]) for i, e in enumerate(cluster)])
+    for whitened in (False, True):
+        codes = chosen.candidates_.codes if whitened else chosen.layer_.whitening.undo(chosen.candidates_.codes)
+        expected = report.cluster_mosaic(codes, cluster, (6, 6, 3), closeness=closeness, zoom=1, gap=1)
+        assert draw_clusters(chosen, whitened=whitened, zoom=1, gap=1).tobytes() == expected.tobytes()
 
 
 def test_unknown_names():

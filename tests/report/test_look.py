@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from poolwise.report import look
+from poolwise.report.draw import look
 
 
 def test_a_chart_has_names_a_grid_behind_the_data_and_no_frame_above():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from poolwise.report.mosaic import by_colour, cluster_mosaic, code_mosaic
+from poolwise.report.draw.mosaic import by_colour, cluster_mosaic, code_mosaic
 
 
 def test_each_code_is_stretched_about_grey_with_sharp_pixels():
@@ -26,7 +26,7 @@ def test_a_code_of_zeros_is_grey():
     assert np.asarray(code_mosaic(np.zeros((1, 4)), (2, 2, 1), zoom=1, gap=0)).tolist() == [[[128] * 3] * 2] * 2
 
 
-def test_codes_that_are_no_patches_are_refused():
+def test_codes_that_are_not_patches_are_refused():
     with pytest.raises(ValueError, match="are not patches of"):
         code_mosaic(np.zeros((3, 10)), (2, 2, 3))
 
@@ -56,5 +56,5 @@ def test_many_exemplars_go_into_bands_and_many_codes_are_cut(rng):
     two = cluster_mosaic(codes, cluster, (2, 2, 3), columns=3, most=2, zoom=1, gap=1)
     assert one.size == (16, 12)
     assert two.size == (10, 32)
-    alone = cluster_mosaic(codes[:3], np.arange(3), (2, 2, 3), zoom=1, gap=1)  # every code stands for itself alone
+    alone = cluster_mosaic(codes[:3], np.arange(3), (2, 2, 3), zoom=1, gap=1)  # every code represents itself alone
     assert alone.size == (10, 4)

@@ -13,10 +13,10 @@ from PIL import Image
 from sklearn.pipeline import make_pipeline
 
 from poolwise import LinearSVM, load, save
+from poolwise.analysis.clusters import members_of
+from poolwise.method.descriptors.patches import draw_tiles
 from poolwise.report import write_report
 from poolwise.report.html import as_data
-from poolwise.report.page import members_of
-from poolwise.tiles import draw_tiles, unwhiten
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -85,7 +85,7 @@ def test_clusters_in_the_data_are_those_of_the_model(read, pipeline, labelled):
 def test_every_code_is_in_the_sprite_twice(read, pipeline):
     page, model = read(pipeline), pipeline[0]
     columns = page.data["sprite"]["columns"]
-    natural = draw_tiles(unwhiten(model.codes_, model.whitening_matrix_), (6, 6, 3))
+    natural = draw_tiles(model.layer_.whitening.undo(model.codes_), (6, 6, 3))
     for selector, tiles in (
         (".tile,#exemplar", natural),
         (".whitened .tile,.whitened #exemplar", draw_tiles(model.codes_, (6, 6, 3))),
@@ -112,13 +112,13 @@ def test_regions_in_the_sprite_are_of_the_images(read, pipeline, labelled):
             assert labelled[1][int(regions["names"][image][1:])] == page.data["classes"][regions["label"][image]]
 
 
-def test_the_words_tell_accuracy_cost_and_error(read, pipeline, labelled):
+def test_the_words_give_accuracy_cost_and_error(read, pipeline, labelled):
     page = read(pipeline, *labelled)
     assert f"{100 * pipeline.score(*labelled):.1f} %" in page.words
     assert "through 10 small patterns of 6×6 pixels, kept of 40" in page.words
     assert "tells 4 classes apart" in page.words
     million = (27 * 27 * 108 * 10 + 4 * 10 * 10 + 4 * 40) / 1e6
-    assert f"{page.found.multiply_adds['transform']:,}" in page.words
+    assert f"{page.found.multiply_adds['projection']:,}" in page.words
     assert f"{million:.1f}" in page.words or f"{round(million * 1e6):,}" in page.words
     assert f"{100 * page.found.spectra.unexplained:.1f} % of the variance unexplained" in page.words.replace("\u00a0", " ")
 
@@ -148,7 +148,7 @@ def test_hostile_labels_and_names_are_text(read, labelled, chosen):
     assert set(page.data["regions"]["names"]) <= set(names)
 
 
-def test_names_that_are_no_text(read, chosen, labelled):
+def test_names_that_are_not_text(read, chosen, labelled):
     page = read(chosen, labelled[0], names=["\udcff.png"] * len(labelled[0]), title="\udcff")
     assert "\\udcff" in page.html
 
@@ -201,7 +201,7 @@ def test_budget(read, chosen):
 @pytest.mark.parametrize(
     "wrong", [{}, [], {"methods": []}, {"methods": [{"name": "a", "rows": [{"codes": 3}]}]}, {"a": 0.5}, {5: "x"}]
 )
-def test_what_is_no_budget(chosen, tmp_path, wrong):
+def test_what_is_not_a_budget(chosen, tmp_path, wrong):
     with pytest.raises(ValueError, match="poolwise plan --json"):
         write_report(chosen, tmp_path / "r.html", budget=wrong)
     assert list(tmp_path.iterdir()) == []
@@ -217,6 +217,6 @@ def test_members_are_a_plain_loop(rng):
         assert found.tolist() == sorted(others, key=lambda i: -closeness[i])
 
 
-def test_learned_from_is_told(read, pipeline, labelled):
+def test_learned_from_is_said(read, pipeline, labelled):
     assert "learned from" not in read(pipeline, *labelled).words
     assert "which it has learned from" in read(pipeline, *labelled, learned_from=True).words

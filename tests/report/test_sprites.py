@@ -6,7 +6,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from poolwise.report.sprites import photo_sprite, sprite
+from poolwise.report.draw.sprites import photo_sprite, sprite
 
 
 def decoded(address):

@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from poolwise.report.svg import Line, line_chart
+from poolwise.report.draw.svg import Line, line_chart
 
 
 def points(svg, number=0):
@@ -11,7 +11,7 @@ def points(svg, number=0):
     return [tuple(map(float, pair.split(","))) for pair in found.split()]
 
 
-def test_it_is_xml_with_words_for_who_cannot_see(rng):
+def test_it_is_xml_with_words_for_readers_who_cannot_see(rng):
     svg = line_chart([Line("a", [1, 2, 3], [5, 6, 9])], "x <b>", "y & z", 'says "it"')
     root = ElementTree.fromstring(svg)  # noqa: S314  our own text
     assert root.attrib["aria-label"] == 'says "it"'

@@ -1,9 +1,9 @@
-"""Products with centred rows, factors in place, the loss: each beside a line of NumPy."""
+"""Products with centred rows, factors in place, the loss: each next to a line of NumPy."""
 
 import numpy as np
 import pytest
 
-from poolwise.svm import CentredRows, Problems, Samples, one_vs_all, path, project, rows
+from poolwise.svm import CentredRows, Problems, SampleSpace, one_vs_all, path, project, rows
 from poolwise.svm.factor import Factor
 
 
@@ -11,7 +11,7 @@ from poolwise.svm.factor import Factor
 @pytest.mark.parametrize("offset", [0.0, 3.0, 1e4])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_products_are_those_of_rows_less_their_mean(rng, engine, monkeypatch, dtype, offset, order):
-    monkeypatch.setattr(rows, "_BLOCK", 500)  # several blocks
+    monkeypatch.setattr(rows, "_NUMBERS_PER_BLOCK", 500)  # several blocks
     X = np.asarray(rng.normal(size=(101, 7)) + offset, dtype, order=order)
     weight = rng.uniform(0, 2, size=101)
     centred = CentredRows(X, weight, engine)
@@ -102,9 +102,11 @@ def test_groups_of_problems_do_not_change_the_result(rng, engine, monkeypatch):
     problems = one_vs_all(label, np.ones(7), np.ones((1, 80)))
     whole = path.solve_in_groups(space, problems, 0.01, 1e-9, 500)
     monkeypatch.setattr(path, "group_size", lambda space: 2)
-    parts = path.solve_in_groups(space, problems, 0.01, 1e-9, 500)
+    shown = []
+    parts = path.solve_in_groups(space, problems, 0.01, 1e-9, 500, update=lambda *what: shown.append(what))
     np.testing.assert_allclose(parts.W, whole.W, atol=1e-7)
     assert parts.converged
+    assert len({note.partition(" of the first")[2] for _, note in shown}) == 4  # each group of 2, 2, 2 and 1 is named
 
 
 def path_space(X, engine):
@@ -116,7 +118,7 @@ def path_space(X, engine):
 def test_there_are_as_many_numbers_as_the_smaller_side(rng, engine):
     assert path_space(rng.normal(size=(20, 5)), engine).size == 5
     wide = path_space(rng.normal(size=(5, 20)), engine)
-    assert isinstance(wide, Samples)
+    assert isinstance(wide, SampleSpace)
     assert wide.size == 5
 
 

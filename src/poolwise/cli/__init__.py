@@ -13,24 +13,23 @@ import click
 
 from poolwise import __version__
 from poolwise.cli.output import clean_warnings, say
-from poolwise.cli.wording import as_options
 
 _COMMANDS = {
-    "demo": "Learn features on the embedded photos and show what came out.",
+    "demo": "Learn features on the embedded photos and show the result.",
     "plan": "Predict accuracy and cost of larger dictionaries from small ones.",
     "fit": "Learn features from images, and a classifier if they have labels.",
     "transform": "Compute the features of images with a model.",
-    "predict": "Tell the label of each image, and its margin for every class.",
+    "predict": "Predict the label of each image, with its margin for every class.",
     "evaluate": "Compare a model's labels with those of images.",
     "report": "Write a page that shows what a model has learned.",
-    "inspect": "Tell what a model is: parameters, sizes, cost, where it came from.",
-    "datasets": "Tell which data sets are there and where they are looked for; fetch them.",
+    "inspect": "Show what a model is: parameters, sizes, cost, where it came from.",
+    "datasets": "List the data sets that have a name, and where they are; fetch them.",
     "reproduce": "Repeat the paper's experiments on the real data.",
 }
 
 
 class _Lazy(click.Group):
-    """Knows the commands' names and first lines, and imports a command only when it is called."""
+    """Has the commands' names and first lines, and imports a command only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -38,7 +37,7 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = import_module(f"poolwise.cli.{cmd_name}").command
+        command: click.Command = import_module(f"poolwise.cli.commands.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -82,5 +81,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say("there is not enough memory; give fewer --patches, --candidates or --jobs, or a smaller --resize")
         return 3
     except (ValueError, OSError) as error:
-        say(as_options(str(error), *given[:1]))
+        say(_message(error, given))
         return 3
+
+
+def _message(error: Exception, given: Sequence[str]) -> str:
+    """What an error says, with the parameters of the library as options of the command that was called."""
+    from poolwise.cli.spelling import in_options
+
+    called = next((command.get_command(click.Context(command), word) for word in given if word in _COMMANDS), None)
+    return in_options(error, called or command)

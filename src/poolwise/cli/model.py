@@ -1,22 +1,20 @@
-"""MODEL of a command, and its work on images, block by block."""
+"""MODEL of a command: described, loaded, and opened together with IMAGES."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from poolwise.cli.source import Reading, check_fits
-from poolwise.progress import Stages
+from poolwise.cli.reading import Reading, check_fits
+from poolwise.support.progress import Stages
 
 if TYPE_CHECKING:
-    from poolwise.arrays import Array
+    from poolwise.estimators import PooledFeatures
+    from poolwise.estimators.linear_svm import LinearClassifier
     from poolwise.images import Images
-
-_ROWS = 1024  # of features that are classified together,
-_BYTES = 32 << 20  # or fewer
+    from poolwise.modelfile import Description
 
 
-def describe_model(path: Path, *, classifier: bool = False) -> dict[str, Any]:
-    """What a model file tells of itself, without its arrays; an error if it has no classifier where one is needed."""
+def describe_model(path: Path, *, classifier: bool = False) -> "Description":
+    """What a model file's header says, without its arrays; an error if it has no classifier where one is needed."""
     from poolwise.modelfile import ModelFileError, describe
 
     try:
@@ -24,15 +22,15 @@ def describe_model(path: Path, *, classifier: bool = False) -> dict[str, Any]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise ModelFileError(f"{path} cannot be read: {reason}; expected a model that `poolwise fit` wrote") from error
-    if classifier and description["kind"] != "pipeline":
+    if classifier and description.classifier is None:
         raise ModelFileError(
-            f"{path} holds features without a classifier, so there are no labels to tell; fit with labelled images (class "
+            f"{path} holds features without a classifier, so it predicts no labels; fit with labelled images (class "
             f"folders) and --classifier svm, or use `poolwise transform`"
         )
     return description
 
 
-def load_model(path: Path, n_jobs: int | None, stages: Stages) -> tuple[Any, Any]:
+def load_model(path: Path, n_jobs: int | None, stages: Stages) -> "tuple[PooledFeatures, LinearClassifier | None]":
     """Features, and the classifier or None; with this number of threads."""
     from poolwise import load
 
@@ -54,7 +52,7 @@ def open_both(
     output: Path | None,
     n_jobs: int | None,
     classifier: bool = False,
-) -> tuple["Images", Any, Any]:
+) -> "tuple[Images, PooledFeatures, LinearClassifier | None]":
     """Images, features and classifier: images as the model was fitted, unless options say otherwise, and of its shape."""
     description = describe_model(model, classifier=classifier)
     reading = reading.as_fitted(description)
@@ -63,45 +61,13 @@ def open_both(
     return images, *load_model(model, n_jobs, stages)
 
 
-def draw_clusters(features: Any) -> Any:
-    """Each code kept above those that it stands for, the most alike after pooling first; a picture."""
-    from poolwise import report
-
-    return report.draw_clusters(features, whitened=True)
-
-
-def each_block(features: Any, images: "Images", stages: Stages, take: Callable[[slice, "Array"], None]) -> None:
-    """Call take(rows, features of these images) in order: what `features.transform` computes, never all of it at once."""
-    from poolwise.engine import Threads
-    from poolwise.estimators.images import check_images
-
-    source, _ = check_images(features, images, reset=False)
-    with Threads(features.n_jobs) as engine, stages.stage("transform", len(images)) as update:
-        features._extractor.extract_into(source, engine, take, lambda done: update(done, ""), features._finish)
-
-
-def each_margin(
-    features: Any, classifier: Any, images: "Images", stages: Stages, take: Callable[[slice, "Array"], None]
-) -> None:
-    """Call take(rows, margins) in order, margins (rows, classes): for two classes minus and plus the one that there is."""
-    import numpy as np
-
-    waiting: list[Array] = []
-    start = 0
-
-    def classify() -> None:
-        nonlocal start
-        X = np.concatenate(waiting)
-        waiting.clear()
-        F = classifier.decision_function(X)
-        take(slice(start, start + len(X)), np.stack([-F, F], axis=1) if F.ndim == 1 else F)
-        start += len(X)
-
-    def collect(rows: slice, X: "Array") -> None:
-        waiting.append(X)
-        if rows.stop - start >= _ROWS or (rows.stop - start) * X[0].nbytes >= _BYTES:
-            classify()
-
-    each_block(features, images, stages, collect)
-    if waiting:
-        classify()
+def open_classifier(
+    model: Path, reading: Reading, stages: Stages, *, labels: bool, output: Path | None, n_jobs: int | None
+) -> "tuple[Images, PooledFeatures, LinearClassifier]":
+    """The same of a model that has a classifier; an error if it has none."""
+    images, features, classifier = open_both(
+        model, reading, stages, labels=labels, output=output, n_jobs=n_jobs, classifier=True
+    )
+    if classifier is None:
+        raise AssertionError("describe_model has checked it")
+    return images, features, classifier

@@ -7,61 +7,56 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from poolwise.cli.output import say
-from poolwise.progress import Stages
+from poolwise.datasets.catalogue import CATALOGUE
+from poolwise.support.progress import Stages
 
 if TYPE_CHECKING:
     from poolwise.images import Images
 
-PARTS = {
-    "cifar10": ("train", "test"),
-    "stl10": ("train", "test", "unlabeled"),
-    "cub200": ("train", "test"),
-    "photos": ("train", "test"),
-}
+PARTS = {name: tuple(entry.official) for name, entry in CATALOGUE.items()}
 
 
-class Named(NamedTuple):
-    """A part of a data set; `was_told` False where the command chose the part.
+class DataSetPart(NamedTuple):
+    """A part of a data set; `is_given` False where the command chose the part.
 
-    >>> str(Named("cifar10", "test", True))
+    >>> str(DataSetPart("cifar10", "test", True))
     'cifar10:test'
     """
 
     name: str
     part: str
-    was_told: bool
+    is_given: bool
 
     def __str__(self) -> str:
         return f"{self.name}:{self.part}"
 
     def open(self, stages: Stages, *, labels: bool) -> "Images":
         """The images of this part, in memory, labelled by the names of classes; nothing is downloaded."""
-        from poolwise.datasets.catalogue import CATALOGUE
         from poolwise.datasets.home import VARIABLE, data_folder
         from poolwise.images import open_images
 
-        if not self.was_told and stages.verbose:
+        if not self.is_given and stages.verbose:
             others = " or ".join(f"{self.name}:{part}" for part in PARTS[self.name] if part != self.part)
             say(f"{self.name} is read as {self}; write {others} for another part")
         entry, home = CATALOGUE[self.name], data_folder()
         try:
             read = entry.load(self.part, home, stages.verbose)
         except FileNotFoundError as error:
-            if entry.archive is None or (home / entry.archive.folder).is_dir():  # what is missing there is told
+            if entry.archive is None or (home / entry.archive.folder).is_dir():  # the error says what is missing there
                 raise
             raise FileNotFoundError(
-                f"{self}: it was looked for in {home}, which holds no {entry.archive.folder}; `poolwise datasets fetch "
+                f"{self}: it was searched for in {home}, which holds no {entry.archive.folder}; `poolwise datasets fetch "
                 f"{self.name}` fetches it, or {VARIABLE} names the folder that holds it"
             ) from error
         has_labels = labels and (read.target >= 0).all()
         return open_images(read.images, labels=read.target_names[read.target] if has_labels else None)
 
 
-def as_name(images: Path, otherwise: str) -> Named | None:
-    """What IMAGES names if it is a data set and no file or folder; `otherwise` is the part where none is told.
+def as_name(images: Path, otherwise: str) -> DataSetPart | None:
+    """What IMAGES names if it is a data set and not a file or folder; `otherwise` is the part where none is given.
 
     >>> as_name(Path("cifar10"), "train")
-    Named(name='cifar10', part='train', was_told=False)
+    DataSetPart(name='cifar10', part='train', is_given=False)
     >>> as_name(Path("cifar10.npz"), "train")
     """
     name, colon, part = str(images).partition(":")
@@ -69,4 +64,4 @@ def as_name(images: Path, otherwise: str) -> Named | None:
         return None
     if colon and part not in PARTS[name]:
         raise click.UsageError(f"{images}: {name} has the parts {', '.join(PARTS[name])}; got {part!r}")
-    return Named(name, part or otherwise, bool(colon))
+    return DataSetPart(name, part or otherwise, bool(colon))

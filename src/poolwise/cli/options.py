@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from poolwise.method.presets import PRESETS
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
@@ -16,6 +18,17 @@ else:  # generic since click 8.2 alone
     ParamType, Choice = click.ParamType, click.Choice
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+class SpellingCommand(click.Command):
+    """A command with words of its own for parameters that errors of the library name.
+
+    spellings : by name, such as {"labels": "--no-labels"}
+    """
+
+    def __init__(self, *arguments: Any, spellings: dict[str, str] | None = None, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.spellings = spellings or {}
 
 
 class Pair(ParamType):
@@ -37,7 +50,7 @@ class Pair(ParamType):
             wanted = (
                 "a whole number such as 6, or height x width such as 6x8" if self.single else "height x width such as 32x48"
             )
-            self.fail(f"{value!r} is no size; expected {wanted}", param, ctx)
+            self.fail(f"{value!r} is not a size; expected {wanted}", param, ctx)
         return int(found[1]) if found[2] is None else (int(found[1]), int(found[2]))
 
 
@@ -60,7 +73,7 @@ class Counts(ParamType):
             return value
         parts = [part.strip() for part in value.split(",")]
         if not all(re.fullmatch("[0-9]{1,9}", part) and int(part) for part in parts):
-            self.fail(f"{value!r} is no list of whole numbers above 0; expected such as 25,50,100", param, ctx)
+            self.fail(f"{value!r} is not a list of whole numbers above 0; expected one such as 25,50,100", param, ctx)
         return tuple(sorted(set(map(int, parts))))
 
 
@@ -100,7 +113,7 @@ class Columns(ParamType):
             return value
         path, _, label = value.partition(",")
         if not path:
-            self.fail(f"{value!r} names no column of paths; expected such as file,species", param, ctx)
+            self.fail(f"{value!r} names no column of paths; expected a value such as file,species", param, ctx)
         return path, label or None
 
 
@@ -122,8 +135,8 @@ jobs = click.option(
 preset = click.option(
     "--preset",
     default=None,
-    type=click.Choice(["jia2012", "coates2011"]),
-    help="Published settings, which other options change; the defaults told here are those of jia2012.",
+    type=click.Choice(list(PRESETS)),
+    help="Published settings, which other options change; the defaults shown here are those of jia2012.",
 )
 gamma = click.option("--gamma", default=None, type=float, metavar="F", help="The SVM's regularisation.  [default: 0.005]")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
@@ -137,7 +150,7 @@ def output(help: str, *, required: bool = True) -> Callable[[Command], Command]:
 
 
 def images(command: Command, default: str = "  [default: as in fit]", *, required: bool = True) -> Command:
-    """IMAGES, and how they are read; `source.Reading` takes them all."""
+    """IMAGES, and how they are read; `reading.Reading` takes them all."""
     of_model = f"Files only.{default}"
     for add in reversed(
         [
@@ -154,13 +167,13 @@ def images(command: Command, default: str = "  [default: as in fit]", *, require
                 default="raise",
                 show_default=True,
                 type=click.Choice(["raise", "skip"]),
-                help="What to do about files that cannot be used: stop, or leave out the few (at most one in a hundred).",
+                help="What to do about files that cannot be used: stop, or leave them out (at most one in a hundred).",
             ),
             click.option(
                 "--skipped",
                 default=None,
                 type=click.Path(dir_okay=False, path_type=Path),
-                help="Where the files left out are listed, as CSV.  [default: beside the output, as NAME.skipped.csv]",
+                help="Where the files left out are listed, as CSV.  [default: next to the output, as NAME.skipped.csv]",
             ),
             click.option(
                 "--max-pixels",
@@ -182,7 +195,7 @@ def images_if_any(command: Command) -> Command:
 
 
 def report(command: Command) -> Command:
-    """--report, a page beside the command's own result."""
+    """--report, a page in addition to the command's own result."""
     return click.option(
         "--report",
         default=None,
@@ -193,5 +206,5 @@ def report(command: Command) -> Command:
 
 
 def images_to_fit(command: Command) -> Command:
-    """The same where there is no model yet that could tell how."""
+    """The same where there is no model yet that knows how."""
     return images(command, "")

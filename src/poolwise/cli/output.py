@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import click
 
-from poolwise.atomic import replacing
+from poolwise.support.files import replacing
 
 
 def check_output(path: Path, endings: tuple[str, ...], option: str = "--output", inputs: tuple[Path, ...] = ()) -> None:
@@ -24,7 +24,7 @@ def check_output(path: Path, endings: tuple[str, ...], option: str = "--output",
         raise click.BadParameter(f"{path} does not end in {' or '.join(endings)}", param_hint=option)
     try:
         if path.exists() and not path.is_file():  # an error if the name is too long
-            kind = "a folder" if path.is_dir() else "no regular file"
+            kind = "a folder" if path.is_dir() else "not a regular file"
             raise click.BadParameter(f"{path} is {kind}; give the name of a file", param_hint=option)
         tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
@@ -51,7 +51,7 @@ def print_json(result: Mapping[str, Any]) -> None:
 
 @contextmanager
 def text_file(path: Path | None) -> Iterator[TextIO]:
-    """Where text goes: a file that appears at the end, whole, or stdout. File names that are no text keep their bytes."""
+    """Where text goes: a file that appears at the end, whole, or stdout. File names that are not text keep their bytes."""
     if path is not None:
         with replacing(path) as temporary, temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
             yield file

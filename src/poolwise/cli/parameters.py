@@ -1,96 +1,110 @@
-"""Every parameter of `PooledFeatures` as an option of `poolwise fit`, and of `poolwise plan` but for the numbers of codes.
+"""Every parameter of the recipe as an option of `poolwise fit`, and of `poolwise plan` but for the numbers of codes.
 
-Nothing is imported from there, so that help is quick.
+Options stay flat: `--encoder threshold --alpha 0.1`. They follow from the descriptions in `poolwise.method.recipe`.
 """
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from poolwise.cli.options import Choice, ChoiceOrNone, Command, Grids, OrNone, Pair
+from poolwise.cli.spelling import option_value
+from poolwise.method.recipe import FAMILIES, PARAMETERS
+from poolwise.support import parameters as kinds
+from poolwise.support.parameters import Family, Parameter
 
+if TYPE_CHECKING:
+    from poolwise.estimators import PooledFeatures
 
-def _choice(*words: str) -> Choice:
-    return Choice(list(words))
-
-
-_WHOLE, _REAL = click.INT, click.FLOAT
-_OPTIONS: list[tuple[str, str, Any, str, str]] = [  # spelling, parameter, type, its default as it is written, help
-    ("--codes", "n_codes", _WHOLE, "200", "Codes kept."),
-    (
-        "--candidates",
-        "n_candidates",
-        OrNone(_WHOLE),
-        "none",
-        "Codes to choose from: 4 to 8 times --codes. none: K-means alone.",
-    ),
-    (
-        "--selection",
-        "selection",
-        _choice("affinity", "kmedoids", "greedy", "cholesky", "random", "authors"),
-        "affinity",
-        "How they are chosen.",
-    ),
-    ("--transform", "transform", ChoiceOrNone("nystrom", "pca"), "nystrom", "What is made of the outputs of those chosen."),
-    ("--super-patches", "n_super_patches", OrNone(_WHOLE), "none", "Random windows for the covariance; none: every cell."),
-    ("--patch-size", "patch_size", Pair(), "6", "Pixels of a patch: 6, or height x width as 6x8."),
-    ("--stride", "stride", _WHOLE, "1", "Pixels from one patch to the next."),
-    (
-        "--dictionary",
-        "dictionary",
-        _choice("kmeans", "centroids", "spherical", "omp1", "patches", "gaussian"),
-        "kmeans",
-        "How codes are learned.",
-    ),
-    ("--init", "init", _choice("patches", "noise"), "patches", "Where K-means starts."),
-    ("--patches", "n_patches", _WHOLE, "400000", "Random patches to learn from; fewer need less memory."),
-    ("--max-iter", "max_iter", _WHOLE, "100", "Most rounds of K-means."),
-    ("--tol", "tol", _REAL, "0.0001", "How little movement ends them."),
-    ("--contrast", "contrast", ChoiceOrNone("std", "variance"), "std", "What a patch's contrast is divided by."),
-    ("--contrast-offset", "contrast_offset", _REAL, "10", "Added to that, for pixels in 0..255."),
-    ("--whitening", "whitening", ChoiceOrNone("std", "variance"), "std", "How patches are whitened."),
-    ("--whitening-offset", "whitening_offset", _REAL, "0.1", "Added there, against noise."),
-    ("--encoder", "encoder", _choice("threshold", "triangle", "vq"), "threshold", "What a code's activation is."),
-    ("--alpha", "alpha", _REAL, "0.25", "The threshold."),
-    ("--two-sided/--one-sided", "two_sided", click.BOOL, "one-sided", "Activations of a code's negative, too."),
-    ("--pool", "pool", _choice("average", "max", "sum", "rms"), "average", "How activations are pooled."),
-    ("--grid", "grid", Grids(), "2", "Cells to pool over: 2, 2x3, or a pyramid 1,2,4; may be repeated."),
-    ("--scale", "scale", ChoiceOrNone("shared", "cell"), "shared", "Standardise per code, or per code and cell."),
-    ("--scale-offset", "scale_offset", _REAL, "0.01", "Added there, against noise."),
-]
-_METAVARS = {_WHOLE: "N", _REAL: "F"}
-NAMES = tuple(name for _, name, *_ in _OPTIONS)
+_FIRST = ("n_codes", "n_candidates")
 
 
 def first_parameters(command: Command) -> Command:
     """Those that nearly everybody sets."""
-    return _add(command, _OPTIONS[:2])
+    return _add(command, [(name, PARAMETERS[name]) for name in _FIRST])
 
 
 def other_parameters(command: Command) -> Command:
-    """The rest."""
-    return _add(command, _OPTIONS[2:])
+    """The rest, each family followed by the parameters of its parts; one that offers no choice has no option of its own."""
+    options: list[tuple[str, Parameter]] = []
+    for name, one in PARAMETERS.items():
+        if isinstance(one.kind, Family):
+            if len(one.kind.by_word) > 1 or one.kind.none:
+                options.append((name, one))
+            options += [(f"{name}__{inner.name}", inner) for inner in one.kind.described()]
+        elif name not in _FIRST:
+            options.append((name, one))
+    return _add(command, options)
 
 
-def _add(command: Command, table: list[tuple[str, str, Any, str, str]]) -> Command:
-    """Options that stay as the preset has them where they are not given: the defaults told are for reading alone."""
-    for spelling, name, kind, default, help in reversed(table):
-        more: dict[str, Any] = {"multiple": True} if name == "grid" else {"default": None}
-        text = f"{help}  [default: {default}]"
-        add: Callable[[Command], Command] = click.option(
-            spelling, name, type=None if kind is click.BOOL else kind, metavar=_METAVARS.get(kind), help=text, **more
-        )
-        command = add(command)
+def _add(command: Command, options: list[tuple[str, Parameter]]) -> Command:
+    """Options that stay as the preset has them where they are not given: the defaults shown are for reading alone."""
+    for name, one in reversed(options):
+        spelling, default = one.option, option_value(one.default)
+        settings: dict[str, Any] = {"default": None, "type": _type(one.kind), "metavar": _metavar(one.kind)}
+        if isinstance(one.kind, kinds.Flag):
+            spelling, default = f"{one.option}/{one.kind.off}", (one.option if one.default else one.kind.off).removeprefix("--")
+        if isinstance(one.kind, kinds.Grids):
+            settings = {"multiple": True, "type": Grids()}
+        command = click.option(spelling, name, help=f"{one.help}  [default: {default}]", **settings)(command)
     return command
+
+
+def _metavar(kind: kinds.Kind) -> str | None:
+    """What stands for a value in help; None where click's type has a word of its own."""
+    if isinstance(kind, kinds.Number):
+        return "F"
+    return "N" if isinstance(kind, kinds.Whole) and not kind.none else None
+
+
+def _type(kind: kinds.Kind) -> Any:
+    """What click converts with."""
+    if isinstance(kind, kinds.Whole):
+        return OrNone(click.INT) if kind.none else click.INT
+    if isinstance(kind, kinds.Number):
+        return click.FLOAT
+    if isinstance(kind, kinds.Size):
+        return Pair()
+    if isinstance(kind, Family | kinds.Choice):
+        words = list(kind.by_word) if isinstance(kind, Family) else [word for word in kind.words if word is not None]
+        none = kind.none if isinstance(kind, Family) else None in kind.words
+        return ChoiceOrNone(*words) if none else Choice(words)
+    return None
 
 
 def given(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
     """Take them out of a command's options; only those that the user wrote, `none` among them."""
-    values = {name: options.pop(name) for name in NAMES if name in options}
+    ours = [name for name in options if name.partition("__")[0] in PARAMETERS]
+    values = {name: options.pop(name) for name in ours}
     written = {name: value for name, value in values.items() if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
-    if "grid" in written:
-        levels = [level for part in written["grid"] for level in part]
-        written["grid"] = levels[0] if len(levels) == 1 else levels
+    for name, value in written.items():
+        if isinstance(value, tuple) and value and all(isinstance(part, list) for part in value):  # --grid, repeated
+            levels = [level for part in value for level in part]
+            written[name] = levels[0] if len(levels) == 1 else levels
     return written
+
+
+def set_given(features: "PooledFeatures", written: dict[str, Any]) -> None:
+    """Change an estimator as options say: words of parts first, then the parameters of the parts that are there."""
+    for name, value in written.items():
+        if name in FAMILIES and value is not None:
+            current = FAMILIES[name].check(name, getattr(features, name))
+            features.set_params(**{name: FAMILIES[name].switched(current, value)})
+        elif "__" not in name:
+            features.set_params(**{name: value})
+    for name, value in written.items():
+        place, nested, inner = name.partition("__")
+        if nested:
+            part = FAMILIES[place].check(place, getattr(features, place))
+            if part is None or inner not in part.described():
+                raise click.UsageError(_not_for(place, inner, "none" if part is None else part.word))
+            features.set_params(**{name: value})
+
+
+def _not_for(place: str, inner: str, word: str) -> str:
+    """An option of another part than the one chosen."""
+    owners = [part for part in FAMILIES[place].parts if inner in part.described()]
+    words = " or ".join(word for part in owners for word in part.words)
+    option = PARAMETERS[place].option
+    return f"{owners[0].described()[inner].option} is for {option} {words}; got {option} {word}"

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from poolwise.arrays import Array
+from poolwise.datasets.catalogue import CATALOGUE
 from poolwise.datasets.download import Archive
 from poolwise.datasets.home import Found, data_folder, fetched, parts_of, warn_if_partial
 from poolwise.datasets.records import check_labels, make_bunch, read_names, read_records
+from poolwise.support.types import Array
 
 ARCHIVE = Archive(
     "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
@@ -19,7 +20,7 @@ ARCHIVE = Archive(
     max_bytes=250_000_000,
 )
 FILES = {"train": tuple(f"data_batch_{i}.bin" for i in range(1, 6)), "test": ("test_batch.bin",)}
-OFFICIAL = {"train": 50_000, "test": 10_000}
+OFFICIAL = CATALOGUE["cifar10"].official
 NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 RECORD = 1 + 3 * 32 * 32
 _DESCR = """CIFAR-10
@@ -84,7 +85,7 @@ def fetch_cifar10(
 
 
 def found(home: Path) -> Found:
-    """What is there, told by the sizes of files."""
+    """What exists, from the sizes of files."""
     folder = home / ARCHIVE.folder
     there = {part: [folder / name for name in names] for part, names in FILES.items()}
     return {

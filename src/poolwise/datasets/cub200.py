@@ -8,14 +8,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from PIL import Image
 
-from poolwise.arrays import Array
+from poolwise.datasets.catalogue import CATALOGUE
 from poolwise.datasets.download import Archive
 from poolwise.datasets.home import Found, data_folder, fetched, parts_of, warn_if_partial
 from poolwise.datasets.records import check_labels, check_packed, make_bunch, read_lines
 from poolwise.images import ImageError
 from poolwise.images.decoding import Decoder
 from poolwise.images.stored import npz_shapes, read_npz
-from poolwise.progress import Stages, Update
+from poolwise.support.progress import Stages, Update
+from poolwise.support.types import Array
 
 ARCHIVE = Archive(
     "https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",
@@ -24,7 +25,7 @@ ARCHIVE = Archive(
     max_bytes=3_000_000_000,
 )
 PACKED = "cub128.npz"
-OFFICIAL = {"train": 5_994, "test": 5_794}
+OFFICIAL = CATALOGUE["cub200"].official
 N_CLASSES = 200
 MARGIN = 1.5
 _DESCR = """CUB-200-2011
@@ -67,7 +68,7 @@ def fetch_cub200(
     ----------
     data_home : path or None
         The folder that holds `CUB_200_2011`, or is to hold it. None: what POOLWISE_DATA names, else `poolwise` in
-        scikit-learn's data folder. Where `CUB_200_2011` is incomplete, `cub128.npz` beside it serves for size=128.
+        scikit-learn's data folder. Where `CUB_200_2011` is incomplete, `cub128.npz` next to it serves for size=128.
     subset : {"train", "test", "all"}, default="train"
         "all" is "train", then "test".
     size : int, default=128
@@ -113,7 +114,7 @@ def fetch_cub200(
 
 
 def found(home: Path) -> Found:
-    """What is there for size=128, told by the lists, or by the headers of the .npz file."""
+    """What exists for size=128, from the lists, or by the headers of the .npz file."""
     folder = home / ARCHIVE.folder
     birds = read_lists(folder) if folder.is_dir() else None
     if _packed_serves(home, birds):
@@ -126,7 +127,7 @@ def found(home: Path) -> Found:
 
 
 def decode(folder: Path, birds: Birds, rows: Array, size: int, update: Update | None = None) -> Array:
-    """The crops of these rows, (rows, size, size, 3) uint8, file by file; ImageError for one that is no image."""
+    """The crops of these rows, (rows, size, size, 3) uint8, file by file; ImageError for one that is not an image."""
     read = Decoder()
     images = np.empty((len(rows), size, size, 3), np.uint8)
     for done, row in enumerate(rows):
@@ -186,7 +187,7 @@ def read_lists(folder: Path) -> Birds:
 
 
 def read_classes(path: Path) -> Array:
-    """(200,) names; the number stands for a class that the list leaves out, as that of a sample of the data set does."""
+    """(200,) names; the number takes the place of a name that the list leaves out, as it does in a sample of the data set."""
     known = _read_numbered(path)
     return np.array([known.get(number, f"{number:03}") for number in range(1, N_CLASSES + 1)])
 

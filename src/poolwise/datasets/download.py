@@ -1,6 +1,6 @@
 """Download an archive over http or https, so that a broken line costs only what was on its way.
 
-NAME.part      what has arrived; the next call goes on from its end, by an HTTP Range, where the server can do that
+NAME.part      what has arrived; the next call resumes at its end, by an HTTP Range, where the server can do that
 NAME           the whole archive: it gets its name after its checksum was found right
 """
 
@@ -17,10 +17,11 @@ from urllib import request
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 
-from poolwise.progress import Stages, Update
+from poolwise.support.parameters import NAME, ParameterError
+from poolwise.support.progress import Stages, Update
 
 TIMEOUT = 60.0  # seconds without a byte
-_BLOCK = 1 << 18
+_BYTES_PER_BLOCK = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,12 @@ class Archive:
         return urlsplit(self.url).path.rpartition("/")[2]
 
 
-class DownloadError(OSError):
+class DownloadError(ParameterError, OSError):
     """A data set that could not be brought here: why, and what to do."""
 
 
 def download(archive: Archive, path: Path, verbose: bool = False, timeout: float | None = None) -> None:
-    """Bring an archive to `path` and check it; one that is there already is only checked."""
+    """Download an archive to `path` and check it; an existing one is only checked."""
     stages = Stages(verbose)
     if path.is_file():
         found = _md5(path, stages)
@@ -119,7 +120,8 @@ def _check_room(archive: Archive, part: Path, have: int, total: int | None) -> N
     if total - have > free:
         raise DownloadError(
             f"{archive.url} needs {(total - have) / 1e6:,.0f} MB and {part.parent} has {free / 1e6:,.0f} MB free "
-            f"(unpacked it takes more); make room or give another data_home"
+            f"(unpacked it takes more); make room, or name another folder with {{data_home}}",
+            data_home=NAME,
         )
 
 
@@ -135,7 +137,7 @@ def _copy(
 ) -> None:
     have, total = span
     start, first = time.perf_counter(), have
-    while block := response.read(_BLOCK):
+    while block := response.read(_BYTES_PER_BLOCK):
         write(block)
         have += len(block)
         _check_size(archive, have)
@@ -160,7 +162,7 @@ def _note(have: int, total: int | None, rate: float) -> str:
 def _open(url: str, start: int, timeout: float) -> HTTPResponse:
     """The answer to a GET from byte `start` on. Only http and https have a handler here, for redirections too."""
     if urlsplit(url).scheme not in ("http", "https"):
-        raise DownloadError(f"{url} is no http or https address")
+        raise DownloadError(f"{url} is not an http or https address")
     opener = request.OpenerDirector()
     for handler in (
         request.ProxyHandler(),
@@ -177,7 +179,7 @@ def _open(url: str, start: int, timeout: float) -> HTTPResponse:
 
 
 def _md5(path: Path, stages: Stages) -> str:
-    """The official checksums are md5: they tell a broken file, and hardly anybody can forge a second one to a given sum."""
+    """The official checksums are md5: they detect a broken file, and hardly anybody can forge a second one to a given sum."""
     digest = hashlib.md5(usedforsecurity=False)
     done = 0
     with stages.stage(f"check {path.name}", total=path.stat().st_size) as update, path.open("rb") as file:

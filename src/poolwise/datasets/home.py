@@ -1,4 +1,4 @@
-"""Where data sets are looked for, and the way from there to a folder that holds one."""
+"""Where data sets are searched for, and how a folder that holds one is made."""
 
 import os
 import warnings
@@ -7,15 +7,22 @@ from typing import Any
 
 from poolwise.datasets.download import Archive, DownloadError, download
 from poolwise.datasets.unpacking import unpack
+from poolwise.support.parameters import NAME, ParameterError
+
+
+class MissingDataError(ParameterError, FileNotFoundError):
+    """A file or folder of a data set that does not exist: which, and what to do."""
+
 
 VARIABLE = "POOLWISE_DATA"
-Found = dict[str, tuple[Path, int]]  # where each part is that is there, and how many images it has
+ANOTHER_HOME = "name another folder with {data_home}"
+Found = dict[str, tuple[Path, int]]  # where each part that was found is, and how many images it has
 
 
 def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
     """The folder that data sets are in: `data_home`, else what POOLWISE_DATA names, else `poolwise` in scikit-learn's.
 
-    It is not made here, as scikit-learn's `get_data_home` would: who only looks leaves nothing behind.
+    It is not made here, as scikit-learn's `get_data_home` would: looking leaves nothing behind.
 
     >>> data_folder("/data").as_posix()
     '/data'
@@ -37,15 +44,16 @@ def fetched(archive: Archive, home: Path, download_if_missing: bool, verbose: bo
         return folder
     brought = packed.is_file()
     if not brought and not download_if_missing:
-        raise FileNotFoundError(
-            f"{folder} is not there and download_if_missing=False; data_home or {VARIABLE} name the folder that holds "
-            f"{archive.folder}, and {archive.url} is where it comes from"
+        raise MissingDataError(
+            f"{folder} does not exist and download_if_missing=False; {{data_home}} names the folder that holds "
+            f"{archive.folder}, and {archive.url} is where it comes from",
+            data_home=NAME,
         )
     try:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DownloadError(
-            f"{home} cannot be made to hold {archive.folder} ({error.strerror}); give another data_home"
+            f"{home} cannot be made to hold {archive.folder} ({error.strerror}); {ANOTHER_HOME}", data_home=NAME
         ) from error
     download(archive, packed, verbose)
     unpack(archive, packed, home, verbose)

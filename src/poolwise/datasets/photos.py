@@ -12,13 +12,13 @@ import numpy as np
 from PIL import Image
 from sklearn.utils import Bunch
 
-from poolwise.arrays import Array
+from poolwise.datasets.catalogue import CATALOGUE
 from poolwise.datasets.home import Found
+from poolwise.support.types import Array
 
 Subset = Literal["all", "train", "test"]
 
 CROP, GAP = 32, 40
-TRAIN_CROPS, TEST_CROPS = 200, 100
 PICTURES = {
     "astronaut": "astronaut.png",
     "brick": "brick.png",
@@ -37,7 +37,8 @@ PICTURES = {
     "rocket": "rocket.jpg",
     "tissue": "ihc.png",
 }
-OFFICIAL = {"train": TRAIN_CROPS * len(PICTURES), "test": TEST_CROPS * len(PICTURES)}
+OFFICIAL = CATALOGUE["photos"].official
+TRAIN_CROPS, TEST_CROPS = (OFFICIAL[part] // len(PICTURES) for part in ("train", "test"))
 _DESCR = f"""Crops of photographs
 --------------------
 
@@ -108,7 +109,7 @@ def load_photos(*, subset: Subset = "all", return_X_y: bool = False) -> Any:
 
 
 def found(home: Path) -> Found:
-    """What is there: all or nothing, whatever folder data sets are looked for in."""
+    """What exists: all or nothing, whatever folder data sets are searched for in."""
     folder = Path(str(files("skimage") / "data"))
     there = all((folder / name).is_file() for name in PICTURES.values())
     return {part: (folder, count) for part, count in OFFICIAL.items()} if there else {}

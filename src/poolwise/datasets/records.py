@@ -6,25 +6,28 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from poolwise.arrays import Array
+from poolwise.datasets.home import ANOTHER_HOME, MissingDataError
 from poolwise.images import ImageError
 from poolwise.images.errors import reason_of
+from poolwise.support.parameters import NAME
+from poolwise.support.types import Array
 
 
 def read_records(path: Path, size: int) -> Array:
-    """(n, size) uint8, a read-only map of a file of n records; a size that is no multiple of a record's is refused.
+    """(n, size) uint8, a read-only map of a file of n records; a size that is not a multiple of a record's is refused.
 
-    A file that is not there is a FileNotFoundError that says what to do.
+    A missing file is a FileNotFoundError that says what to do.
     """
     if not path.is_file():
-        raise FileNotFoundError(
-            f"{path} is missing, though {path.parent} is there; complete that folder, remove it to download it anew, or give "
-            f"another data_home"
+        raise MissingDataError(
+            f"{path} is missing, though {path.parent} exists; complete that folder, remove it to download it anew, or "
+            f"{ANOTHER_HOME}",
+            data_home=NAME,
         )
     length = path.stat().st_size
     if length == 0 or length % size:
         raise ImageError(
-            path, f"it has {length:,} bytes, which are no whole records of {size:,}; it is cut off: fetch it again"
+            path, f"it has {length:,} bytes, which are not whole records of {size:,}; it is cut off: fetch it again"
         )
     return np.memmap(path, np.uint8, mode="r").reshape(-1, size)
 
@@ -58,9 +61,9 @@ def read_lines(path: Path) -> list[str]:
     try:
         return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except FileNotFoundError as error:
-        raise FileNotFoundError(f"{path} is missing; complete {path.parent}, or give another data_home") from error
+        raise MissingDataError(f"{path} is missing; complete {path.parent}, or {ANOTHER_HOME}", data_home=NAME) from error
     except UnicodeDecodeError as error:
-        raise ImageError(path, f"it is no text ({reason_of(error)})") from error
+        raise ImageError(path, f"it is not text ({reason_of(error)})") from error
 
 
 def read_names(path: Path, otherwise: tuple[str, ...]) -> Array:

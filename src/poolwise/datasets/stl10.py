@@ -6,13 +6,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from poolwise.arrays import Array
+from poolwise.datasets.catalogue import CATALOGUE
 from poolwise.datasets.download import Archive
 from poolwise.datasets.home import Found, data_folder, fetched, parts_of, warn_if_partial
 from poolwise.datasets.records import check_labels, check_packed, make_bunch, read_lines, read_names, read_records
 from poolwise.images import ImageError
 from poolwise.images.stored import npz_shapes, read_npz
-from poolwise.progress import Stages, Update
+from poolwise.support.progress import Stages, Update
+from poolwise.support.types import Array
 
 ARCHIVE = Archive(
     "http://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz",
@@ -21,11 +22,11 @@ ARCHIVE = Archive(
     max_bytes=3_500_000_000,
 )
 PACKED = "stl10_32.npz"
-OFFICIAL = {"train": 5_000, "test": 8_000, "unlabeled": 100_000}
+OFFICIAL = CATALOGUE["stl10"].official
 NAMES = ("airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck")
 FOLDS = (10, 1000)
 RECORD = 3 * 96 * 96
-_BLOCK = 500
+_IMAGES_PER_BLOCK = 500
 _DESCR = """STL-10
 ------
 
@@ -58,7 +59,7 @@ def fetch_stl10(
     ----------
     data_home : path or None
         The folder that holds `stl10_binary`, or is to hold it. None: what POOLWISE_DATA names, else `poolwise` in
-        scikit-learn's data folder. Where `stl10_binary` lacks images, `stl10_32.npz` beside it serves for size=32.
+        scikit-learn's data folder. Where `stl10_binary` lacks images, `stl10_32.npz` next to it serves for size=32.
     subset : {"train", "test", "all", "unlabeled"}, default="train"
         "all" is "train", then "test".
     size : {32, 96}, default=32
@@ -74,7 +75,7 @@ def fetch_stl10(
     -------
     Bunch with `images` (n, size, size, 3) uint8, `data` the same flattened, `target` (n,) int, -1 for images without label,
     `target_names` (10,), `is_train` (n,) bool, `DESCR`; for "train" and "all" also `folds` (10, 1000) int, rows of the training
-    images, or None where these are incomplete or no folds are there.
+    images, or None where these are incomplete or there are no folds.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def fetch_stl10(
 
 
 def found(home: Path) -> Found:
-    """What is there for size=32, told by the sizes of files and the headers of the .npz file."""
+    """What exists for size=32, from the sizes of files and the headers of the .npz file."""
     folder, there = home / ARCHIVE.folder, {}
     for part in OFFICIAL:
         pixels, labels = folder / f"{part}_X.bin", folder / f"{part}_y.bin"
@@ -136,11 +137,11 @@ def decode(records: Array, size: int, update: Update | None = None) -> Array:
     (2, 32, 32, 3)
     """
     images = np.empty((len(records), size, size, 3), np.uint8)
-    for start in range(0, len(records), _BLOCK):
-        block = records[start : start + _BLOCK].reshape(-1, 3, 96, 96).transpose(0, 3, 2, 1)
-        images[start : start + _BLOCK] = block if size == 96 else third(block)
+    for start in range(0, len(records), _IMAGES_PER_BLOCK):
+        block = records[start : start + _IMAGES_PER_BLOCK].reshape(-1, 3, 96, 96).transpose(0, 3, 2, 1)
+        images[start : start + _IMAGES_PER_BLOCK] = block if size == 96 else third(block)
         if update is not None:
-            update(min(start + _BLOCK, len(records)))
+            update(min(start + _IMAGES_PER_BLOCK, len(records)))
     return images
 
 

@@ -2,7 +2,7 @@
 
 Only regular files and folders whose names stay below the destination are written: absolute names, `..`, links, devices and
 pipes are refused, and so is an archive that unfolds into more than its `max_bytes`. Content is copied by us: owners and modes
-in the archive have no say.
+in the archive are ignored.
 """
 
 import errno
@@ -14,9 +14,9 @@ import zlib
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from poolwise.datasets.download import Archive, DownloadError
-from poolwise.progress import Stages, Update
+from poolwise.support.progress import Stages, Update
 
-_HEADER = 512  # bytes of a member without content: so many empty files are too much as well
+_HEADER = 512  # bytes of a member without content: many empty files are too much as well
 
 
 def unpack(archive: Archive, packed: Path, home: Path, verbose: bool = False) -> None:
@@ -62,7 +62,7 @@ def _extract(packed: Path, into: Path, max_bytes: int, update: Update) -> None:
 
 
 def _check_member(packed: Path, member: tarfile.TarInfo, into: Path) -> None:
-    """Refuse what is no plain file or folder below the destination; tarfile's own filter has a look as well."""
+    """Refuse what is not a plain file or folder below the destination; tarfile's own filter checks it as well."""
     names = (PurePosixPath(member.name), PureWindowsPath(member.name))
     outside = any(name.is_absolute() or name.drive or name.root or ".." in name.parts for name in names)
     if outside or not (member.isreg() or member.isdir()):

@@ -7,30 +7,34 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from poolwise.arrays import Array
-from poolwise.engine import Threads, spans, thread_count
-from poolwise.estimators.images import check_choice, check_whole
-from poolwise.estimators.learning import unchanged_on_failure, warn_if_restless
-from poolwise.estimators.randomness import generator
-from poolwise.progress import Stages
-from poolwise.selection import WAYS, Way, select
-from poolwise.statistics import CovarianceStream
+from poolwise.engine.blas import thread_count
+from poolwise.engine.threads import Threads
+from poolwise.estimators.checks import unchanged_on_failure
+from poolwise.estimators.pooled_features import warn_if_restless
+from poolwise.method.selection import WAYS, WayName
+from poolwise.method.selection.choosing import select
+from poolwise.method.statistics import CovarianceStream
+from poolwise.support.blocks import spans
+from poolwise.support.parameters import Choice, Whole
+from poolwise.support.progress import Stages
+from poolwise.support.randomness import generator
+from poolwise.support.types import Array
 
-_BLOCK = 1024
+_ROWS_PER_BLOCK = 1024
 
 
 class AffinitySelector(SelectorMixin, BaseEstimator):
-    """Keep exactly K features that stand for all others: unsupervised selection among redundant columns.
+    """Keep exactly K features that represent all others: unsupervised selection among redundant columns.
 
-    Features that go up and down together are one cluster, s(i, j) = 2 corr(i, j) - 2, and one of them stands for it. A feature
-    and its negative count as different; flip signs first where that is not meant.
+    Features that go up and down together are one cluster, s(i, j) = 2 corr(i, j) - 2, and one of them represents it. A feature
+    and its negative count as different; flip signs first if you do not want that.
 
     Parameters
     ----------
     n_features_to_select : int or None, default=None
         K; None keeps half of the features.
     selection : {"affinity", "kmedoids", "greedy", "cholesky", "random", "authors"}, default="affinity"
-        As in `poolwise.selection`, on the correlation of the features: none depends on the scale of a column.
+        As in `poolwise.method.selection`, on the correlation of the features: none depends on the scale of a column.
     random_state : int, RandomState instance or None, default=None
     n_jobs : int or None, default=None
         Threads; results do not depend on it.
@@ -42,8 +46,8 @@ class AffinitySelector(SelectorMixin, BaseEstimator):
     labels_ : (n_features,) int
         The cluster of each feature, 0..K-1 in the order of the selected ones.
     exemplar_ : (n_features,) int
-        The selected feature that stands for it.
-    selection_ : poolwise.selection.Selection
+        The selected feature that represents it.
+    selection_ : poolwise.method.selection.choosing.Selection
         How it went; for "affinity", `selection_.propagation` has the rounds and whether they converged (None where no more
         than K features vary: there was nothing to choose).
     n_features_in_, feature_names_in_
@@ -62,7 +66,7 @@ class AffinitySelector(SelectorMixin, BaseEstimator):
         self,
         n_features_to_select: int | None = None,
         *,
-        selection: Way = "affinity",
+        selection: WayName = "affinity",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -76,7 +80,7 @@ class AffinitySelector(SelectorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose among the columns of X, (n_samples, n_features). y is ignored."""
         with unchanged_on_failure(self):
-            check_choice("selection", self.selection, tuple(WAYS))
+            Choice(tuple(WAYS)).check("selection", self.selection)
             thread_count(self.n_jobs)
             rng = generator(self.random_state)
             X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
@@ -86,7 +90,7 @@ class AffinitySelector(SelectorMixin, BaseEstimator):
                 with stages.stage("correlation", len(X)):
                     C = _correlation(X, engine)
                 with stages.stage("selection") as update:
-                    found = select(C, K, self.selection, rng, engine, update)
+                    found = select(C, K, self.selection, rng=rng, engine=engine, update=update)
             warn_if_restless(found)
             self.selection_, self.labels_, self.exemplar_ = found, found.label, found.cluster
         return self
@@ -94,8 +98,8 @@ class AffinitySelector(SelectorMixin, BaseEstimator):
     def _count(self, n_features: int) -> int:
         if self.n_features_to_select is None:
             return max(1, n_features // 2)
-        K = check_whole("n_features_to_select", self.n_features_to_select, 1)
-        if K > n_features:
+        K = Whole().check("n_features_to_select", self.n_features_to_select)
+        if K is None or K > n_features:
             raise ValueError(
                 f"n_features_to_select={K} features cannot be selected from n_features={n_features}; give at most {n_features}"
             )
@@ -113,7 +117,7 @@ def _correlation(X: Array, engine: Threads) -> Array:
     low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     half = high / 2 - low / 2  # the columns are brought to -1..1 first, so that float32 can hold any
     stream = CovarianceStream(X.shape[1], engine)
-    for rows in spans(len(X), _BLOCK):
+    for rows in spans(len(X), _ROWS_PER_BLOCK):
         stream.add((X[rows] - (low + half)) / np.where(half > 0, half, 1))
     C = stream.moments().covariance()
     std = np.sqrt(np.diagonal(C))

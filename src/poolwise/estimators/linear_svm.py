@@ -1,6 +1,5 @@
 """`LinearSVM`: the classifier of the paper, brought to its minimum."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -9,28 +8,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from poolwise.arrays import Array
-from poolwise.engine import Threads, thread_count
-from poolwise.estimators.images import check_real, check_whole
-from poolwise.estimators.learning import unchanged_on_failure
-from poolwise.progress import Stages
+from poolwise.engine.blas import thread_count
+from poolwise.engine.threads import Threads
+from poolwise.estimators.checks import unchanged_on_failure
+from poolwise.support.parameters import Number, Whole
+from poolwise.support.progress import Stages
+from poolwise.support.types import Array
+from poolwise.support.warning import warn_user
 from poolwise.svm import CentredRows, Solution, make_space, one_vs_all, project, solve_in_groups
 
 GAMMA = 0.005
 LEAST_GAMMA = 1e-12
-PARAMETERS = """
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the loss of a class's own samples, as in LinearSVC: those of class c count so much more in the problem of c
-        against the others. "balanced": n / (classes · samples of c).
-    tol : float, default=1e-5
-        Stop where every problem's gradient is at most this, relative to that at w = 0, and its objective is at most so much
-        above its minimum, relative to itself.
-    max_iter : int, default=1000
-        Most rounds; some dozens are usual.
-    n_jobs : int or None, default=None
-        Threads; results do not depend on it.
-    verbose : int, default=0
-        Show progress on stderr."""
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):
@@ -61,15 +49,15 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def check_parameters(cls, params: dict[str, Any]) -> None:
-        """What can be told of parameters without data; `fit` does this first, and so does whoever reads them from a file."""
-        check_real("tol", params["tol"], 1e-15)
-        check_whole("max_iter", params["max_iter"], 1)
+        """What can be checked without data; `fit` does this first, and so does anyone who reads parameters from a file."""
+        Number(1e-15).check("tol", params["tol"])
+        Whole(1).check("max_iter", params["max_iter"])
         thread_count(params["n_jobs"])
         weights = params["class_weight"]
         if not (weights is None or isinstance(weights, dict) or (isinstance(weights, str) and weights == "balanced")):
             raise ValueError(f'class_weight must be a dict from class to weight, "balanced" or None; got {weights!r}')
         for name, weight in weights.items() if isinstance(weights, dict) else ():
-            check_real(f"class_weight[{name!r}]", weight)
+            Number().check(f"class_weight[{name!r}]", weight)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
         """X, (N,) class numbers, (N,) weights; sets `classes_`, those that any weight is on."""
@@ -103,17 +91,16 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         self.n_iter_, self.converged_ = found.rounds, found.converged
         if not found.converged:
             gradient, gap = found.gradient.max(), np.abs(found.gap).max()
-            warnings.warn(
+            warn_user(
                 f"the SVM stopped after {found.rounds} rounds: its gradient is {gradient:.1e} of the first one, its objective "
-                f"may be {gap:.1e} of itself above its minimum; tol={self.tol:g} asks for less. Raise max_iter or tol, or "
-                f"scale the features: columns of a like size converge best.",
+                f"is within {gap:.1e} of itself of its minimum; tol={self.tol:g} asks for less of both. Raise max_iter or tol, "
+                f"or scale the features: columns of similar size converge best.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
 
 class LinearSVM(LinearClassifier):
-    __doc__ = f"""Linear classifier, one class against the others, squared hinge loss, free bias.
+    """Linear classifier, one class against the others, squared hinge loss, free bias.
 
     For each class, with y = ±1, minimises
 
@@ -127,9 +114,21 @@ class LinearSVM(LinearClassifier):
     Parameters
     ----------
     gamma : float or None, default=None
-        γ. None: 0.005, or what C says.
+        γ. None: 0.005, or what follows from C.
     C : float or None, default=None
-        The same in LinearSVC's terms, C = 1 / (2 γ S); give one of them.{PARAMETERS}
+        The same in LinearSVC's terms, C = 1 / (2 γ S); give one of them.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the loss of a class's own samples, as in LinearSVC: that of class c multiplies the loss of its
+        samples in the problem of c against the others. "balanced": n / (classes · samples of c).
+    tol : float, default=1e-5
+        Rounds stop when, for every problem, the gradient is at most tol times that at w = 0, and the objective is within
+        tol times itself of the minimum.
+    max_iter : int, default=1000
+        Most rounds; some dozens are usual.
+    n_jobs : int or None, default=None
+        Threads; results do not depend on it.
+    verbose : int, default=0
+        Show progress on stderr.
 
     Attributes
     ----------
@@ -200,7 +199,7 @@ class LinearSVM(LinearClassifier):
             raise ValueError(f"give gamma or C, not both; got gamma={params['gamma']!r} and C={params['C']!r}")
         for name in ("gamma", "C"):
             if params[name] is not None:
-                check_real(name, params[name], LEAST_GAMMA)
+                Number(LEAST_GAMMA).check(name, params[name])
 
     def _gamma(self, S: float) -> float:
         if self.C is not None:

@@ -1,23 +1,23 @@
 """`LinearSVMCV`: the same with γ chosen by held-out folds."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
-from poolwise.arrays import Array
-from poolwise.engine import Threads
-from poolwise.estimators.images import check_real, check_whole
-from poolwise.estimators.learning import unchanged_on_failure
-from poolwise.estimators.linear_svm import GAMMA, LEAST_GAMMA, PARAMETERS, LinearClassifier
-from poolwise.progress import Stages
+from poolwise.engine.threads import Threads
+from poolwise.estimators.checks import unchanged_on_failure
+from poolwise.estimators.linear_svm import GAMMA, LEAST_GAMMA, LinearClassifier
+from poolwise.support.parameters import Number, Whole
+from poolwise.support.progress import Stages
+from poolwise.support.types import Array
+from poolwise.support.warning import warn_user
 from poolwise.svm import CentredRows, held_out_scores, make_space, one_vs_all, solve_in_groups
 
 
 class LinearSVMCV(LinearClassifier):
-    __doc__ = f"""`LinearSVM` with γ chosen by held-out folds, and then learned from all samples.
+    """`LinearSVM` with γ chosen by held-out folds, and then learned from all samples.
 
     The problems of all folds and classes are rows of the same products, solved for one γ after the other, the largest first,
     each from the last one's result. The features' covariance is computed once for all of them, and factored once for each γ.
@@ -27,7 +27,19 @@ class LinearSVMCV(LinearClassifier):
     gammas : int or sequence of float, default=9
         The values of γ to try, or how many between 1e-4 and 1.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds, as everywhere in scikit-learn; an int means stratified folds.{PARAMETERS}
+        Folds, as everywhere in scikit-learn; an int means stratified folds.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the loss of a class's own samples, as in LinearSVC: that of class c multiplies the loss of its
+        samples in the problem of c against the others. "balanced": n / (classes · samples of c).
+    tol : float, default=1e-5
+        Rounds stop when, for every problem, the gradient is at most tol times that at w = 0, and the objective is within
+        tol times itself of the minimum.
+    max_iter : int, default=1000
+        Most rounds; some dozens are usual.
+    n_jobs : int or None, default=None
+        Threads; results do not depend on it.
+    verbose : int, default=0
+        Show progress on stderr.
 
     Attributes
     ----------
@@ -91,10 +103,9 @@ class LinearSVMCV(LinearClassifier):
                     problems = one_vs_all(label, self._class_weights(label, weight), weight[None])
                     found = solve_in_groups(space, problems, self.gamma_, self.tol, self.max_iter, update)
             if restless:
-                warnings.warn(
+                warn_user(
                     f"{restless} of the {scores.size} fits on folds did not converge; their scores may be off. Raise max_iter.",
                     ConvergenceWarning,
-                    stacklevel=2,
                 )
             self._store(found)
         return self
@@ -109,8 +120,8 @@ class LinearSVMCV(LinearClassifier):
     def _gammas(given: Any) -> Array:
         """(G,) ascending."""
         if isinstance(given, int | np.integer) and not isinstance(given, bool):
-            return np.geomspace(1e-4, 1, check_whole("gammas", given, 1)) if given != 1 else np.array([GAMMA])
-        values = [check_real("gammas", gamma, LEAST_GAMMA) for gamma in given] if hasattr(given, "__len__") else []
+            return np.geomspace(1e-4, 1, Whole(1).check("gammas", given)) if given != 1 else np.array([GAMMA])
+        values = [Number(LEAST_GAMMA).check("gammas", gamma) for gamma in given] if hasattr(given, "__len__") else []
         if not values:
             raise ValueError(f"gammas must be a whole number or a sequence of positive numbers; got {given!r}")
         return np.unique(values)
@@ -127,7 +138,7 @@ class LinearSVMCV(LinearClassifier):
                 raise ValueError(f"fold {number} of cv={self.cv!r} has no sample with a weight to test on")
             if len(np.unique(label[train][weight[train] > 0])) < 2:
                 raise ValueError(
-                    f"fold {number} of cv={self.cv!r} has fewer than two classes to learn from; give stratified folds, say cv=5"
+                    f"fold {number} of cv={self.cv!r} has fewer than two classes to learn from; give stratified folds, as cv=5"
                 )
         return folds
 

@@ -1,21 +1,17 @@
-"""What a notebook shows of a fitted model: scikit-learn's diagram, and the codes below it.
-
-The arrows between rooms forbid an estimator to import `report`, and a late import would be the same arrow in disguise. So the
-pixels of codes are drawn in the room `tiles`, on which both stand; all that is left to do here is a PNG.
-"""
+"""What a notebook shows of a fitted model: scikit-learn's diagram, and the codes below it."""
 
 import base64
 import io
 from typing import Any
 
-from poolwise.tiles import arrange, draw_tiles, unwhiten
+from poolwise.support.tiles import arrange
 
-_MOST = 400
-_FEW = 100  # are drawn larger
+_MOST_CODES = 400
+_FEW_CODES = 100  # are drawn larger
 
 
 class ShowsItsCodes:
-    """A mixin, to stand before BaseEstimator: its HTML, then a mosaic if the model is fitted."""
+    """A mixin, to be put before BaseEstimator: its HTML, then a mosaic if the model is fitted."""
 
     def _repr_html_inner(self) -> str:
         return f"{super()._repr_html_inner()}{_mosaic(self)}"  # type: ignore[misc]
@@ -31,15 +27,17 @@ def _mosaic(model: Any) -> str:
     """The codes as an image element; nothing for a model that is not fitted."""
     from PIL import Image
 
-    if not hasattr(model, "codes_"):
+    if not hasattr(model, "layer_"):
         return ""
     K = len(model.codes_)
-    shown = unwhiten(model.codes_[:_MOST], model.whitening_matrix_)
-    tiles = draw_tiles(shown, (*model.patch_size_, model.image_shape_in_[2]))
+    layer = model.layer_
+    tiles = layer.descriptor.draw(layer.whitening.undo(layer.codes[:_MOST_CODES]), layer.image_shape[2])
+    if tiles is None:
+        return ""
     file = io.BytesIO()
-    columns, zoom = (20, 6) if K <= _FEW else (40, 3)
+    columns, zoom = (20, 6) if K <= _FEW_CODES else (40, 3)
     Image.fromarray(arrange(tiles, min(columns, K), zoom=zoom, gap=2)).save(file, format="PNG")
-    text = f"{K:,} codes" if K <= _MOST else f"The first {_MOST} of {K:,} codes"
+    text = f"{K:,} codes" if K <= _MOST_CODES else f"The first {_MOST_CODES} of {K:,} codes"
     source = base64.b64encode(file.getvalue()).decode("ascii")
     return (
         f'<figure style="margin:0.5em 0"><img alt="{text}, each a small pattern of light and colour" style="max-width:100%;'

@@ -1,6 +1,6 @@
 """One image file to pixels. The file may be anything, by accident or on purpose.
 
-- The format is told by the content, never by the name, and must be one of FORMATS; only regular files are opened.
+- The format is recognised by the content, never by the name, and must be one of FORMATS; only regular files are opened.
 - The size is read from the header, and the file is refused before decoding if it has more than `max_pixels`.
 - A file that ends too early or does not decode is refused, never filled up; whatever the decoder raises becomes `ImageError`.
   What no decoder can see stays: damage within the compressed data of a JPEG or the plain data of a BMP, PPM or TIFF, which
@@ -9,7 +9,7 @@
 
 Colours become RGB, or one channel of ITU-R 601 luma if `grey`. What is transparent is laid over white. An EXIF orientation is
 applied. Colour profiles are ignored. Greys of 16 bits become float32 in 0..255, value / 257; Pillow gives 16-bit colours as
-8 bits. Pixels of 32 bits are refused, since nothing tells their range.
+8 bits. Pixels of 32 bits are refused, since nothing gives their range.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from io import BufferedReader
 import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-from poolwise.arrays import Array
 from poolwise.images.errors import ImageError, reason_of
-from poolwise.regular import NotRegularError, open_regular
+from poolwise.support.files import NotRegularError, open_regular
+from poolwise.support.types import Array
 
 FORMATS = ("PNG", "JPEG", "BMP", "PPM", "WEBP", "TIFF")
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".pbm", ".pnm", ".webp", ".tif", ".tiff")
@@ -72,7 +72,9 @@ class Decoder:
         except NotRegularError as error:
             raise ImageError(path, "it is a folder, pipe or device, not a file; remove it") from error
         except UnidentifiedImageError as error:
-            reason = "its content is no PNG, JPEG, BMP, PPM, PGM, WebP or TIFF image, whatever its name; convert or remove it"
+            reason = (
+                "its content is not a PNG, JPEG, BMP, PPM, PGM, WebP or TIFF image, whatever its name; convert or remove it"
+            )
             raise ImageError(path, reason) from error
         except Exception as error:  # Pillow's plugins raise nearly anything: struct.error, KeyError, zlib.error, ...
             raise ImageError(path, f"it cannot be decoded as an image ({reason_of(error)})") from error
@@ -82,7 +84,9 @@ class Decoder:
         if W < 1 or H < 1:
             raise ImageError(path, f"an image of {H}×{W} pixels is empty")
         if W * H > self.max_pixels:
-            raise ImageError(path, f"{H}×{W} pixels exceed max_pixels={self.max_pixels:,}; raise that if you trust the file")
+            raise ImageError(
+                path, f"{H}×{W} pixels exceed {{max_pixels}}; raise that if you trust the file", max_pixels=self.max_pixels
+            )
 
     def _pixels(self, path: str, image: Image.Image) -> Array:
         pixels = np.array(self._shape(_upright(_colours(path, image, self.grey), image)))
@@ -117,7 +121,7 @@ def _colours(path: str, image: Image.Image, grey: bool) -> Image.Image:
 
 
 def _upright(image: Image.Image, original: Image.Image) -> Image.Image:
-    """Turned as the EXIF data of the original say; where these cannot be read there is nothing to follow."""
+    """Turned as the original's EXIF data require; where these cannot be read, left as it is."""
     try:
         turn = _TURN.get(original.getexif().get(ExifTags.Base.Orientation, 1))
     except Exception:

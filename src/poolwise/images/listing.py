@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from poolwise.arrays import Array
 from poolwise.images.decoding import EXTENSIONS
 from poolwise.images.errors import ImageError, reason_of, show
+from poolwise.support.parameters import Example
+from poolwise.support.types import Array
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,9 @@ def list_folder(root: Path, labelled: bool = True) -> Listing:
         raise ImageError(
             root,
             f"{len(files):,} images lie directly in it (the first: {show(files[0])}), {len(names) - len(files):,} in folders "
-            f"({show(labels[-1])}, ...), which are labels; move the former into folders too, or give labels=None to take all "
+            f"({show(labels[-1])}, ...), which are labels; move the former into folders too, or use {{labels}} to take all "
             f"without labels",
+            labels=None,
         )
     return Listing(str(root), names, np.array(labels) if labelled and not files else None)
 
@@ -72,7 +74,8 @@ def list_table(path: Path, columns: tuple[str, str | None] | None = None) -> Lis
         raise ImageError(
             path,
             f"there is no column {missing[0]!r} in its first line, but {', '.join(map(repr, header)) or 'nothing'}; name those "
-            f"of paths and labels with columns=(..., ...)",
+            f"of paths and labels with {{columns}}",
+            columns=Example("(..., ...)", "PATH,LABEL"),
         )
     names, labels = [], []
     for number, row in rows:

@@ -1,19 +1,20 @@
-"""`open_images`: tell what was given, and open it."""
+"""`open_images`: recognise what was given, and open it."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from poolwise.arrays import Array
 from poolwise.images.decoding import MAX_PIXELS, Decoder
 from poolwise.images.errors import ImageError
 from poolwise.images.listing import Listing, list_folder, list_table, list_text
 from poolwise.images.skipping import first_usable, without_unusable
 from poolwise.images.sources import ArrayImages, FileImages, Images
 from poolwise.images.stored import map_npy, read_npz
+from poolwise.support.parameters import NAME, ParameterError
+from poolwise.support.progress import Update, silent
+from poolwise.support.types import Array
 
 _ACCEPTED = "expected an array, a folder, or a .npy, .npz, .txt (a path a line) or .csv file"
 
@@ -31,7 +32,7 @@ def open_images(
     max_pixels: int = MAX_PIXELS,
     memory: int = 512 * 2**20,
     n_jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    update: Update = silent,
 ) -> Images:
     """Open images without loading them.
 
@@ -54,16 +55,16 @@ def open_images(
     grey : bool
         One channel instead of three; every file becomes RGB otherwise.
     on_error : {"raise", "skip"}
-        What to do with a file that cannot be used. "raise" when it is come upon, or "skip": decode all files now, leave those
+        What to do with a file that cannot be used. "raise" when one is met, or "skip": decode all files now, leave those
         out and list them in `skipped`; more than one in a hundred (and more than one), or 20 in a row, are an error.
     max_pixels : int
         Files with more are refused before they are decoded.
     memory : int
         Bytes. Decoded files are kept for the next pass if all together need no more.
     n_jobs : int or None
-        Threads of "skip"; as in `engine.thread_count`.
-    progress : callable
-        progress(files seen), now and then, while "skip" looks at them.
+        Threads of "skip"; as in `poolwise.engine.blas.thread_count`.
+    update : callable
+        update(files seen, note), now and then, while "skip" looks at them.
 
     Examples
     --------
@@ -72,11 +73,11 @@ def open_images(
     ((5, 32, 32, 3), (2, 32, 32, 3), ['a', 'b', 'b', 'a', 'b'])
     """
     if on_error not in ("raise", "skip"):
-        raise ValueError(f"on_error must be 'raise' or 'skip'; got {on_error!r}")
-    decode = Decoder(_check_size(resize), bool(crop), bool(grey), _check_count("max_pixels", max_pixels))
+        raise ParameterError(f"{{on_error}} must be 'raise' or 'skip'; got {on_error!r}", on_error=NAME)
+    decode = Decoder(_check_size(resize), bool(crop), bool(grey), _count("max_pixels", max_pixels))
     if resize is not None and decode.resize is not None and decode.resize[0] * decode.resize[1] > max_pixels:
-        raise ValueError(f"resize={resize} is more than max_pixels={max_pixels:,}; give a smaller size")
-    budget = _check_count("memory", memory, 0)
+        raise ParameterError("{resize} is more than {max_pixels}; give a smaller size", resize=resize, max_pixels=max_pixels)
+    budget = _count("memory", memory, 0)
     found = _find(where, member, columns, isinstance(labels, str))
     if isinstance(found, Images):
         if resize is not None or crop or grey:
@@ -86,7 +87,7 @@ def open_images(
     listing = Listing(found.root, found.names, _labels(labels, found.labels, len(found.names)))
     if on_error == "raise":
         return FileImages(listing, decode, (0, decode(os.path.join(listing.root, listing.names[0]))), budget)
-    return without_unusable(FileImages(listing, decode, first_usable(listing, decode), budget), n_jobs, progress)
+    return without_unusable(FileImages(listing, decode, first_usable(listing, decode), budget), n_jobs, update)
 
 
 def _find(where: Any, member: str | None, columns: tuple[str, str | None] | None, labelled: bool) -> Images | Listing:
@@ -96,15 +97,15 @@ def _find(where: Any, member: str | None, columns: tuple[str, str | None] | None
     path = Path(where)
     kind = "folder" if path.is_dir() else path.suffix.lower()
     if member is not None and kind != ".npz":
-        raise ValueError(f"member={member!r} chooses an array of a .npz file; {path} is none")
+        raise ParameterError(f"{{member}} chooses an array of a .npz file; {path} is not one", member=member)
     if columns is not None and kind != ".csv":
-        raise ValueError(f"columns={columns!r} are those of a .csv file; {path} is none")
+        raise ParameterError(f"{{columns}} are those of a .csv file; {path} is not one", columns=columns)
     if kind == "folder":
         return list_folder(path, labelled)
     if not path.exists():
         raise ImageError(path, f"there is no such file or folder; {_ACCEPTED}")
     if kind not in (".npy", ".npz", ".txt", ".csv") or not path.is_file():
-        raise ImageError(path, f"it is nothing that images can be opened from; {_ACCEPTED}")
+        raise ImageError(path, f"images cannot be opened from it; {_ACCEPTED}")
     if kind == ".npy":
         return ArrayImages(str(path), map_npy(path))
     if kind == ".npz":
@@ -122,7 +123,9 @@ def _labels(given: Any, found: Array | None, n: int) -> Array | None:
     if labels is not None and labels.shape == (n, 1):  # as Keras has them
         labels = labels[:, 0]
     if labels is not None and labels.shape != (n,):
-        raise ValueError(f"labels of shape {labels.shape} for {n} images; expected ({n},), or labels=None to go without")
+        raise ParameterError(
+            f"labels of shape {labels.shape} for {n} images; expected ({n},); use {{labels}} to go without", labels=None
+        )
     return labels
 
 
@@ -131,10 +134,10 @@ def _check_size(resize: Any) -> tuple[int, int] | None:
         return None
     if not isinstance(resize, tuple | list) or len(resize) != 2:
         raise ValueError(f"resize must be (height, width); got {resize!r}")
-    return _check_count("resize", resize[0]), _check_count("resize", resize[1])
+    return _count("resize", resize[0]), _count("resize", resize[1])
 
 
-def _check_count(name: str, value: Any, least: int = 1) -> int:
+def _count(name: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
+        raise ParameterError(f"{{{name}}} must be a whole number of at least {least}; got {value!r}", **{name: NAME})
     return int(value)

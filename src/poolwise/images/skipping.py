@@ -2,21 +2,24 @@
 
 import csv
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-from poolwise.arrays import Array
-from poolwise.atomic import replacing
-from poolwise.engine import Threads, spans
+from poolwise.engine.threads import Threads
 from poolwise.images.decoding import Decoder
 from poolwise.images.errors import ImageError, show
 from poolwise.images.listing import Listing
 from poolwise.images.sources import FileImages
+from poolwise.support.blocks import spans
+from poolwise.support.files import replacing
+from poolwise.support.progress import Update, silent
+from poolwise.support.types import Array
 
 _FILES = 16  # of one task
-_SHARE = 100  # one of so many files may be left out,
-_RUN = 20  # but fewer than so many in a row
+_FILES_PER_SKIP = 100  # one in that many files may be left out,
+_MOST_SKIPS_IN_A_ROW = 20  # but fewer than that many in a row
 
 
 class _Tally:
@@ -24,21 +27,30 @@ class _Tally:
 
     def __init__(self, root: str, n: int) -> None:
         self.skipped: list[tuple[str, str]] = []
+        self.errors: list[ImageError] = []
         self._root, self._n, self._run = root, n, 0
 
     def good(self) -> None:
         self._run = 0
 
-    def bad(self, name: str, reason: str) -> None:
-        self.skipped.append((name, reason))
+    def bad(self, name: str, error: ImageError) -> None:
+        self.skipped.append((name, error.reason))
+        self.errors.append(error)
         self._run += 1
-        if len(self.skipped) > max(1, self._n // _SHARE) or self._run >= _RUN:
-            few = "; ".join(f"{show(name)}: {reason}" for name, reason in self.skipped[:3])
+        if len(self.skipped) > max(1, self._n // _FILES_PER_SKIP) or self._run >= _MOST_SKIPS_IN_A_ROW:
+            few, values = self.first(3)
             raise ImageError(
                 self._root,
                 f"too many of its {self._n:,} files cannot be used: {len(self.skipped)} so far, {self._run} of them in a row; "
-                f"at most one in {_SHARE} may be skipped. The first: {few}",
+                f"at most one in {_FILES_PER_SKIP} may be skipped. The first: {few}",
+                **values,
             )
+
+    def first(self, count: int) -> tuple[str, dict[str, Any]]:
+        """The first files and what is wrong with them, and the parameters that this names."""
+        pairs = list(zip(self.skipped, self.errors, strict=True))[:count]
+        text = "; ".join(f"{show(name)}: {error.text}" for (name, _), error in pairs)
+        return text, {key: value for _, error in pairs for key, value in error.values.items()}
 
 
 def first_usable(listing: Listing, decode: Decoder) -> tuple[int, Array]:
@@ -48,37 +60,37 @@ def first_usable(listing: Listing, decode: Decoder) -> tuple[int, Array]:
         try:
             return row, decode(os.path.join(listing.root, name))
         except ImageError as error:
-            tally.bad(name, error.reason)
-    raise ImageError(listing.root, "; ".join(f"{show(name)}: {reason}" for name, reason in tally.skipped))
+            tally.bad(name, error)
+    few, values = tally.first(len(tally.errors))
+    raise ImageError(listing.root, few, **values)
 
 
-def without_unusable(source: FileImages, n_jobs: int | None, progress: Callable[[int], None] | None = None) -> FileImages:
-    """The source without the files that do not decode or have another size; progress(files seen) now and then."""
+def without_unusable(source: FileImages, n_jobs: int | None, update: Update = silent) -> FileImages:
+    """The source without the files that do not decode or have another size; update(files seen, "files") now and then."""
     tally = _Tally(source._root, len(source))
     usable = np.ones(len(source), np.bool_)
     blocks = spans(len(source), _FILES)
 
-    def look(rows: slice) -> list[str | None]:
+    def look(rows: slice) -> list[ImageError | None]:
         return [_what_is_wrong(source, row) for row in range(rows.start, rows.stop)]
 
     with Threads(n_jobs) as engine:
-        for rows, reasons in zip(blocks, engine.map(look, blocks), strict=True):
-            for row, reason in enumerate(reasons, rows.start):
-                if reason is None:
+        for rows, errors in zip(blocks, engine.map(look, blocks), strict=True):
+            for row, error in enumerate(errors, rows.start):
+                if error is None:
                     tally.good()
                 else:
-                    tally.bad(str(source.names[row]), reason)
+                    tally.bad(str(source.names[row]), error)
                     usable[row] = False
-            if progress is not None:
-                progress(rows.stop)
+            update(rows.stop, "files")
     return source.subset(np.flatnonzero(usable), tally.skipped) if tally.skipped else source
 
 
-def _what_is_wrong(source: FileImages, row: int) -> str | None:
+def _what_is_wrong(source: FileImages, row: int) -> ImageError | None:
     try:
         source[row]
     except ImageError as error:
-        return error.reason
+        return error
     return None
 
 

@@ -7,12 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from poolwise.arrays import Array, ImageSource
 from poolwise.images.decoding import Decoder
 from poolwise.images.errors import ImageError, show
 from poolwise.images.listing import Listing
-
-_LARGEST = 1e18  # its square is still a float32
+from poolwise.support.parameters import LARGEST_REAL, Example
+from poolwise.support.types import Array, ImageSource
 
 
 class Images(ImageSource):
@@ -73,11 +72,11 @@ class ArrayImages(Images):
 
     def _block(self, rows: slice | Array) -> Array:
         block = self._array[rows]
-        if self.dtype.kind == "f" and not (np.abs(block) <= _LARGEST).all():  # also False for NaN
-            bad = np.flatnonzero(~(np.abs(block) <= _LARGEST).all(axis=(1, 2, 3)))[0]
+        if self.dtype.kind == "f" and not (np.abs(block) <= LARGEST_REAL).all():  # also False for NaN
+            bad = np.flatnonzero(~(np.abs(block) <= LARGEST_REAL).all(axis=(1, 2, 3)))[0]
             row = range(len(self))[rows][bad] if isinstance(rows, slice) else rows[bad]
             raise ImageError(
-                self._name, f"image {row} has pixels that are NaN, infinite or above {_LARGEST:g}; expected about 0..255"
+                self._name, f"image {row} has pixels that are NaN, infinite or above {LARGEST_REAL:g}; expected about 0..255"
             )
         return block
 
@@ -140,7 +139,9 @@ class FileImages(Images):
             raise ImageError(
                 self.path(row),
                 f"{h}×{w} pixels, but the first image, {show(self._first)}, has {H}×{W}; give "
-                f"resize=(height, width) (--resize), and crop=True to keep proportions",
+                f"{{resize}}, and {{crop}} to keep proportions",
+                resize=Example("(height, width)", "HEIGHTxWIDTH"),
+                crop=True,
             )
         if pixels.dtype.kind == "f" and self.dtype.kind != "f":
             pixels = np.rint(pixels)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from poolwise.arrays import Array
 from poolwise.images.errors import ImageError, reason_of
+from poolwise.support.parameters import NAME
+from poolwise.support.types import Array
 
 _IMAGES = ("images", "image", "x", "data")
 _LABELS = ("labels", "label", "y", "target", "targets")
@@ -64,9 +65,9 @@ def _choose(path: Path, names: list[str], member: str | None) -> str:
     likely = [name for name in names if name.lower() in _IMAGES]
     if member is None and 1 in (len(names), len(likely)):
         return names[0] if len(names) == 1 else likely[0]
-    which = f"no array {member!r}" if member is not None else "nothing that tells which are the images"
+    which = f"no array {member!r}" if member is not None else "nothing that shows which are the images"
     there = ", ".join(map(repr, names[:20])) + ", ..." * (len(names) > 20) if names else "no arrays"
-    raise ImageError(path, f"there is {which} in it, but {there}; choose with member=")
+    raise ImageError(path, f"there is {which} in it, but {there}; choose with {{member}}", member=NAME)
 
 
 def _labels_of(images: str, names: list[str]) -> str | None:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from poolwise.arrays import Array
 from poolwise.kernels.compiling import REORDER, compiled
+from poolwise.support.types import Array
 
 _LANES = 128  # maxima are kept per lane, which vectorises where a running maximum does not
 _NEGLIGIBLE = 1e-30  # availabilities that fade would become subnormal numbers, which CPUs handle ten times slower

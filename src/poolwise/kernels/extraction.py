@@ -4,15 +4,57 @@ planes : (c, H, W)  one image, channel first        A : (d + 1, n)   n patches a
 B      : (d + 1, q) a tile of the folded dictionary Z : (n, q)       Z = AᵀB, the responses of one tile
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from poolwise.arrays import Array
 from poolwise.kernels.compiling import REORDER, compiled, evenly
+from poolwise.kernels.constants import CONSTANT, MAX, NEAREST, SQUARE, SUM, TRIANGLE
+from poolwise.support.types import Array
 
-SUM, SQUARE, MAX = 0, 1, 2
-THRESHOLD, TRIANGLE, NEAREST = 0, 1, 2
-CONSTANT = 1e-6  # contrast below this share of the mean is rounding
-_CLOSE = 1e-3
+_CLOSE_SHARE = 1e-3  # of |p|²: distances below it have lost their digits
+
+
+class Patches(NamedTuple):
+    """How patches are cut and normalised. `use_std`: contrast by the standard deviation, else by the variance."""
+
+    height: int
+    width: int
+    stride: int
+    use_contrast: bool
+    use_std: bool
+    offset: float
+
+
+class Dictionary(NamedTuple):
+    """The folded dictionary: Z = [p - centre, 1] B, in tiles of columns.
+
+    centre : (d,)    B : the tiles, (d + 1, widths[j]) each, end to end    D : (K, d) codes
+    activation : THRESHOLD, TRIANGLE or NEAREST    theta : what is still to be subtracted from responses
+    """
+
+    centre: Array
+    B: Array
+    widths: Array
+    D: Array
+    activation: int
+    two_sided: bool
+    theta: float
+
+
+class Atoms(NamedTuple):
+    """The borders of the rectangles that all cells are unions of, and how they are pooled: SUM, SQUARE or MAX."""
+
+    y_edges: Array
+    x_edges: Array
+    how: int
+
+
+class Tiling(NamedTuple):
+    """Most positions whose pixels are laid out at once, and most in one product."""
+
+    positions: int
+    rows: int
 
 
 @compiled()
@@ -205,7 +247,7 @@ def triangle(Z: Array, D: Array) -> None:
         square = np.float32(0)
         for j in range(d):
             square += p[j] * p[j]
-        close = np.float32(_CLOSE) * square
+        close = np.float32(_CLOSE_SHARE) * square
         total = np.float32(0)
         for k in range(K):
             v = square - np.float32(2) * row[k]
@@ -234,41 +276,20 @@ def nearest_only(Z: Array) -> None:
 
 
 @compiled()
-def extract_block(
-    planes: Array,
-    patch: tuple[int, int],
-    stride: int,
-    use_contrast: bool,
-    use_std: bool,
-    offset: float,
-    centre: Array,
-    B: Array,
-    widths: Array,
-    D: Array,
-    encoder: int,
-    two_sided: bool,
-    theta: float,
-    how: int,
-    y_edges: Array,
-    x_edges: Array,
-    tile: int,
-    rows: int,
-    atoms: Array,
-) -> None:
+def extract_block(planes: Array, cut: Patches, folded: Dictionary, cells: Atoms, tiling: Tiling, atoms: Array) -> None:
     """Images to pooled atoms: patches, contrast, one GEMM per tile, activation and pooling while the tile is in cache.
 
-    planes : (n, c, H, W) float32    D : (K, d) codes    centre : (d,), subtracted from normalised patches
-    B      : the tiles of the folded dictionary, (d + 1, widths[j]) each, end to end
-    atoms  : (n, rows, columns, K or 2K) float32, filled in    encoder : THRESHOLD, TRIANGLE or NEAREST
-    tile, rows : most positions whose pixels are laid out at once, and most in one product
+    planes : (n, c, H, W) float32    atoms : (n, rows, columns, K or 2K) float32, filled in
     """
     n, c, H, W = planes.shape
-    ph, pw = patch
+    ph, pw, stride = cut.height, cut.width, cut.stride
+    y_edges, x_edges, how, theta = cells.y_edges, cells.x_edges, cells.how, folded.theta
+    B, widths = folded.B, folded.widths
     h, w = (H - ph) // stride + 1, (W - pw) // stride + 1
-    K, d = D.shape
-    tw = min(w, tile)
-    th = min(h, max(1, tile // tw))
-    rows = min(rows, th * tw)
+    K, d = folded.D.shape
+    tw = min(w, tiling.positions)
+    th = min(h, max(1, tiling.positions // tw))
+    rows = min(tiling.rows, th * tw)
     mean, gain = np.zeros((h, w), np.float32), np.ones((h, w), np.float32)
     strips = np.empty(pw * c * ((th - 1) * stride + ph) * tw, np.float32)
     columns = np.empty((d + 1) * rows, np.float32)
@@ -276,8 +297,8 @@ def extract_block(
     t = np.empty(widths.max(), np.float32)
     atoms[:] = -np.inf if how == MAX else 0.0
     for i in range(n):
-        if use_contrast:
-            contrast(planes[i], ph, pw, stride, use_std, offset, mean, gain)
+        if cut.use_contrast:
+            contrast(planes[i], ph, pw, stride, cut.use_std, cut.offset, mean, gain)
         for y0 in range(0, h, th):
             for x0 in range(0, w, tw):
                 y1, x1 = min(h, y0 + th), min(w, x0 + tw)
@@ -289,21 +310,21 @@ def extract_block(
                 for n0 in range(0, len(m), even):
                     n1 = min(len(m), n0 + even)
                     A = columns[: (d + 1) * (n1 - n0)].reshape(d + 1, n1 - n0)
-                    patch_columns(S, ph, stride, wide, n0, n1, m, g, centre, A)
+                    patch_columns(S, ph, stride, wide, n0, n1, m, g, folded.centre, A)
                     A[d] = 1.0
                     k, start = 0, 0
                     for q in widths:
                         Z = responses[: (n1 - n0) * q].reshape(n1 - n0, q)
                         np.dot(A.T, B[start : start + (d + 1) * q].reshape(d + 1, q), Z)
                         start += (d + 1) * q
-                        if encoder == TRIANGLE:
-                            triangle(Z, D)
-                        elif encoder == NEAREST:
+                        if folded.activation == TRIANGLE:
+                            triangle(Z, folded.D)
+                        elif folded.activation == NEAREST:
                             nearest_only(Z)
                         to = min(k + q, K)
                         tk, yx = t[: to - k], (y0, x0)
                         pool_tile(Z, n0, n1, yx, wide, y_edges, x_edges, 1.0, theta, how, tk, atoms[i, :, :, k:to])
-                        if two_sided:
+                        if folded.two_sided:
                             into = atoms[i, :, :, K + k : K + to]
                             pool_tile(Z, n0, n1, yx, wide, y_edges, x_edges, -1.0, theta, how, tk, into)
                         k = to

@@ -7,16 +7,16 @@ near, sims : (2, M) positions of the two most similar exemplars of each code, an
 
 import numpy as np
 
-from poolwise.arrays import Array
 from poolwise.kernels.compiling import REORDER, compiled
+from poolwise.support.types import Array
 
-_NOWHERE = -1
+_NO_EXEMPLAR = -1
 
 
 @compiled()
 def _look_again(T: Array, exemplars: Array, i: int, near: Array, sims: Array) -> None:
     """The two most similar exemplars of code i, the first of equals."""
-    first, second = _NOWHERE, _NOWHERE
+    first, second = _NO_EXEMPLAR, _NO_EXEMPLAR
     best, next_best = np.float32(-np.inf), np.float32(-np.inf)
     for position in range(len(exemplars)):
         v = T[exemplars[position], i]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from poolwise.arrays import Array
 from poolwise.kernels.compiling import REORDER, compiled
+from poolwise.support.types import Array
 
 
 @compiled(fastmath=REORDER)

@@ -1,19 +1,19 @@
 """Models as files: one safetensors file of arrays and a JSON text, never a pickle.
 
-    {"format": 1, "kind": "features" or "pipeline", "names": of a pipeline's steps, "verbose": the pipeline's,
+    {"format": 2, "kind": "features" or "pipeline", "names": of a pipeline's steps, "verbose": the pipeline's,
      "parts": {"features": ..., "classifier": ...}, "libraries": their versions, "provenance": when it was saved, and what the
-     caller told, "sha256": of all the rest and the arrays}
+     caller gave, "sha256": of all the rest and the arrays}
 
-Arrays are named after their part: `features.codes`, `classifier.coef`. A part is a module with `take` (model to JSON and
-arrays), `expect` (check the JSON, and tell which arrays follow from it) and `build` (both to a model). `save` puts what it
-writes through the checks of `load`. The checksum is against accidents: who changes a file on purpose can compute it too.
+Arrays are named after their part: `features.layers.0.codes`, `classifier.coef`. A part is a module with `take` (model to JSON
+and arrays), `expect` (check the JSON; the arrays that follow from it) and `build` (both to a model). `save` puts what it writes
+through the checks of `load`. The checksum guards against accidents: anyone who changes a file on purpose can compute it too.
 
 To change the format
 --------------------
 1. Whatever changes the JSON's keys, an array's name, type or shape, or what either means: raise FORMAT by one. A new parameter
-   of an estimator is such a change, since its name is a key.
+   of an existing part is such a change, since its name is a key; a new part is not: its class's name and keys are new.
 2. Keep what reads the old one: `_read` looks at the number first, and brings a document of an older format to the newest,
-   step by step, before it is checked (a new parameter: put in the value that there was in effect). `save` writes the newest.
+   step by step, before it is checked (`format1.upgrade`). `save` writes the newest.
 3. Never change or remove a file in tests/golden/: each is a frozen sample of its format, and a test reads them all. Add one of
    the new format with tests/golden/make.py.
 4. Say so in docs/modelfile.md and in CHANGELOG.md.
@@ -25,6 +25,7 @@ import platform
 import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from io import FileIO
 from typing import Any
@@ -33,10 +34,9 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from poolwise.arrays import Array
-from poolwise.atomic import replacing
 from poolwise.estimators import PooledFeatures
-from poolwise.modelfile import classifier, features
+from poolwise.method.layer import Layer
+from poolwise.modelfile import classifier, features, format1
 from poolwise.modelfile.container import Stored, Tensor, agree, checksum, opened, read_arrays, read_header, write
 from poolwise.modelfile.strict_json import (
     ModelFileError,
@@ -53,17 +53,19 @@ from poolwise.modelfile.strict_json import (
     text,
     whole,
 )
+from poolwise.support.files import replacing
+from poolwise.support.types import Array
 
-__all__ = ["FORMAT", "ModelFileError", "describe", "load", "save"]
+__all__ = ["FORMAT", "Description", "ModelFileError", "describe", "load", "save"]
 
-FORMAT = 1
+FORMAT = 2
 
 _PARTS = {"features": features, "classifier": classifier}
 _KINDS = {"features": ("features",), "pipeline": ("features", "classifier")}
 _NOT_NAMES = ("", *Pipeline([("step", None)]).get_params(deep=False))
 _LIBRARIES = ("poolwise", "numpy", "scikit-learn", "python")
 _DOCUMENT = {
-    "format": whole(FORMAT, FORMAT),
+    "format": whole(1, FORMAT),
     "kind": one_of(*_KINDS),
     "names": many(text, 0, 2),
     "verbose": flag,
@@ -90,8 +92,8 @@ def save(
     path : str or path
         A file of that name is replaced in one step; if anything goes wrong, it stays as it was.
     provenance : str, dict or None
-        What you want to be remembered of how the model was made: number of images, where they came from. `describe` tells it.
-        The date, parameters, seconds per stage and library versions are there anyway.
+        What should be remembered of how the model was made: number of images, where they came from. `describe` gives it.
+        The date, parameters, seconds per stage and library versions are always included.
     slim : bool
         Leave out what only `reselect` and reports need: candidates, their covariance and clusters. Features stay the same.
 
@@ -111,8 +113,8 @@ def save(
     names, parts = _take_apart(model)
     for estimator in parts.values():
         check_is_fitted(estimator)
-    told = {"note": provenance} if isinstance(provenance, str) else dict(provenance or {})
-    if not all(isinstance(name, str) for name in told):
+    given = {"note": provenance} if isinstance(provenance, str) else dict(provenance or {})
+    if not all(isinstance(name, str) for name in given):
         raise TypeError(f"provenance must be text, or a dictionary with text as keys; got {provenance!r}")
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -123,11 +125,11 @@ def save(
         "libraries": {name: platform.python_version() if name == "python" else version(name) for name in _LIBRARIES},
         "provenance": {
             "saved": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "told": {name: encode(value) for name, value in told.items()},
+            "told": {name: encode(value) for name, value in given.items()},
         },
     }
     arrays: dict[str, Array] = {}
-    with _told_as_ours(path, "saved"):
+    with _named(path, "saved"):
         for name, estimator in parts.items():
             document["parts"][name], own = _PARTS[name].take(estimator, slim)
             arrays |= {f"{name}.{key}": array for key, array in own.items()}
@@ -135,9 +137,10 @@ def save(
         with replacing(path) as temporary:
             write(temporary, arrays, canonical(document))
             with opened(temporary) as file:  # what cannot be loaded is not saved
-                _, _, expected = _read(file)
-            for name, tensor in expected.items():
-                tensor.check(name, arrays[name])
+                read = _read(file)
+            for part, tensors in read.expected.items():
+                for name, tensor in tensors.items():
+                    tensor.check(f"{part}.{name}", arrays[f"{part}.{name}"])
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -146,36 +149,78 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises ModelFileError, a ValueError, for whatever is not such a file or is damaged, and OSError where it cannot be read.
     Takes no more memory than about the file's size, whatever is in it.
     """
-    with _told_as_ours(path, "loaded"), opened(path) as file:
-        document, places, expected = _read(file)
-        arrays, digest = read_arrays(file, places, _unsigned(document))
+    with _named(path, "loaded"), opened(path) as file:
+        read = _read(file)
+        arrays, digest = read_arrays(file, read.places, read.unsigned)
+        document = read.document
         if digest != document["sha256"]:
             raise ModelFileError("it is damaged: its checksum does not agree with what is in it")
-        for name, tensor in expected.items():
-            tensor.check(name, arrays[name])
         steps = []
         for part in _KINDS[document["kind"]]:
-            own = {name.removeprefix(f"{part}."): array for name, array in arrays.items() if name.startswith(f"{part}.")}
+            own = {}
+            for name, tensor in read.expected[part].items():
+                stored = read.stored_name(part, name)
+                tensor.check(stored, arrays[stored])
+                own[name] = arrays[stored]
             steps.append(_PARTS[part].build(document["parts"][part], own))
     if document["kind"] == "features":
         return steps[0]
     return Pipeline(list(zip(document["names"], steps, strict=True)), verbose=document["verbose"])
 
 
-def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a file tells of its model, as JSON objects: parameters, sizes, versions, provenance. The arrays are not read."""
-    with _told_as_ours(path, "loaded"), opened(path) as file:
-        document: dict[str, Any] = _read(file)[0]
-        return document
+@dataclass(frozen=True)
+class Description:
+    """What a file's header describes.
+
+    format, kind, libraries : as in the file    parameters, notes, fitted : of the features    classifier : its JSON, or None
+    layer : without its numbers: zeros, which take no memory    n_candidates : M, or None    is_slim : saved without candidates
+    saved : when    provenance : what the caller of `save` gave
+    """
+
+    format: int
+    kind: str
+    layer: Layer
+    n_candidates: int | None
+    is_slim: bool
+    parameters: dict[str, Any]
+    notes: list[str]
+    fitted: dict[str, Any]
+    classifier: dict[str, Any] | None
+    libraries: dict[str, str]
+    saved: str
+    provenance: dict[str, Any]
+
+
+def describe(path: str | os.PathLike[str]) -> Description:
+    """What is in a file: parts, sizes, parameters, versions, provenance. The arrays are not read."""
+    with _named(path, "loaded"), opened(path) as file:
+        read = _read(file)
+        document = read.document
+        own = document["parts"]["features"]
+        return Description(
+            read.format,
+            document["kind"],
+            features.shell(own),
+            features.n_candidates(own),
+            features.is_slim(own),
+            own["parameters"],
+            own["notes"],
+            own["fitted"],
+            document["parts"].get("classifier"),
+            document["libraries"],
+            document["provenance"]["saved"],
+            document["provenance"]["told"],
+        )
 
 
 @contextmanager
-def _told_as_ours(path: str | os.PathLike[str], done: str) -> Iterator[None]:
+def _named(path: str | os.PathLike[str], done: str) -> Iterator[None]:
     """Whatever a check refuses, in one line and with the file's name."""
     try:
         yield
-    except ValueError as error:
-        raise ModelFileError(f"{os.fspath(path)} cannot be {done}: {textwrap.shorten(str(error), 400)}") from error
+    except (ValueError, RecursionError) as error:
+        reason = "its JSON is nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise ModelFileError(f"{os.fspath(path)} cannot be {done}: {textwrap.shorten(reason, 400)}") from error
 
 
 def _take_apart(model: Any) -> tuple[list[str], dict[str, BaseEstimator]]:
@@ -187,16 +232,34 @@ def _take_apart(model: Any) -> tuple[list[str], dict[str, BaseEstimator]]:
         (first, one), (second, two) = model.steps
         if type(one) is PooledFeatures and type(two) in known:
             return [first, second], {"features": one, "classifier": two}
-    given = f"a Pipeline of {[type(step).__name__ for _, step in model.steps]}" if isinstance(model, Pipeline) else type(model)
+    kind = f"a Pipeline of {[type(step).__name__ for _, step in model.steps]}" if isinstance(model, Pipeline) else type(model)
     ours = ", ".join(classifier.CLASSIFIERS) or "none in this version"
     raise TypeError(
-        f"{given} cannot be saved; expected a fitted PooledFeatures, or a Pipeline of one followed by a linear classifier of "
+        f"{kind} cannot be saved; expected a fitted PooledFeatures, or a Pipeline of one followed by a linear classifier of "
         f"ours ({ours}). Save the PooledFeatures by itself, and the rest as its own library does"
     )
 
 
-def _read(file: FileIO) -> tuple[dict[str, Any], dict[str, Stored], dict[str, Tensor]]:
-    """The JSON, where the arrays stand, and what they must be; all checked, except for the arrays' numbers."""
+@dataclass(frozen=True)
+class _Read:
+    """A file's header, checked, all but the arrays' numbers.
+
+    document : of the newest format    format : the file's own    places : where its arrays are, by their names in the file
+    expected : what the arrays of each part must be, by their newest names    unsigned : what the checksum is of
+    """
+
+    document: dict[str, Any]
+    format: int
+    places: dict[str, Stored]
+    expected: dict[str, dict[str, Tensor]]
+    unsigned: bytes
+
+    def stored_name(self, part: str, name: str) -> str:
+        """What the file calls an array."""
+        return f"{part}.{format1.old_name(name) if self.format == 1 and part == 'features' else name}"
+
+
+def _read(file: FileIO) -> _Read:
     spelling, places = read_header(file)
     document = parse(spelling)
     number = document.get("format") if isinstance(document, dict) else None
@@ -208,21 +271,24 @@ def _read(file: FileIO) -> tuple[dict[str, Any], dict[str, Stored], dict[str, Te
     fields(document, "its JSON", _DOCUMENT)
     if canonical(document).decode() != spelling:
         raise ModelFileError("its JSON is not spelled as poolwise does")
+    unsigned = canonical({key: value for key, value in document.items() if key != "sha256"})
     parts, names = _KINDS[document["kind"]], document["names"]
     fields(document["parts"], "its JSON's parts", dict.fromkeys(parts, anything))
-    expected = {
-        f"{part}.{name}": tensor for part in parts for name, tensor in _PARTS[part].expect(document["parts"][part]).items()
-    }
+    if number == 1:
+        document["parts"]["features"] = format1.upgrade(document["parts"]["features"])
+    read = _Read(
+        document, document["format"], places, {part: _PARTS[part].expect(document["parts"][part]) for part in parts}, unsigned
+    )
     if document["kind"] == "features":
         fine = not names and not document["verbose"]
     else:
         fine = len(set(names)) == 2 and not any("__" in name or name in _NOT_NAMES for name in names)
-        fine = fine and expected["classifier.coef"].shape[1] == features.n_outputs(document["parts"]["features"])
+        width = features.shell(document["parts"]["features"]).n_features
+        fine = fine and read.expected["classifier"]["coef"].shape[1] == width
     if not fine:
         raise ModelFileError("its JSON's names or sizes do not make a pipeline")
-    agree(expected, places)
-    return document, places, expected
-
-
-def _unsigned(document: dict[str, Any]) -> bytes:
-    return canonical({key: value for key, value in document.items() if key != "sha256"})
+    agree(
+        {read.stored_name(part, name): tensor for part, tensors in read.expected.items() for name, tensor in tensors.items()},
+        places,
+    )
+    return read

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from poolwise.arrays import Array
 from poolwise.estimators import LinearSVM, LinearSVMCV
 from poolwise.modelfile.container import Tensor
 from poolwise.modelfile.parameters import from_json, to_json
 from poolwise.modelfile.strict_json import ModelFileError, anything, fields, flag, many, maybe, one_of, real, text, whole
+from poolwise.support.types import Array
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Classifier:
     check_parameters: Callable[[dict[str, Any]], None] = lambda parameters: None
 
 
-CLASSIFIERS = {  # by name, as it stands in the file
+CLASSIFIERS = {  # by name, as in the file
     "LinearSVM": Classifier(LinearSVM, check_parameters=LinearSVM.check_parameters),
     "LinearSVMCV": Classifier(LinearSVMCV, searched=True, check_parameters=LinearSVMCV.check_parameters),
 }
@@ -71,7 +71,7 @@ def take(model: BaseEstimator, slim: bool) -> tuple[dict[str, Any], dict[str, Ar
 
 
 def expect(part: Any) -> dict[str, Tensor]:
-    """Check all that JSON tells of a classifier; the arrays that follow from it."""
+    """Check all of a classifier's JSON; the arrays that follow from it."""
     known = {"estimator": one_of(*CLASSIFIERS), "parameters": anything, "fitted": anything, "notes": many(text)}
     fields(part, "classifier", known)
     fields(part["fitted"], "classifier.fitted", _FITTED)
@@ -108,17 +108,17 @@ def classes_to_json(classes: Array) -> dict[str, Any]:
     {'dtype': 'str', 'values': ['cat', 'dog']}
     """
     name, values = "str" if classes.dtype.kind == "U" else classes.dtype.name, classes.tolist()
-    told = {"dtype": name, "values": values}
+    spelled = {"dtype": name, "values": values}
     if name not in ("bool", *_WHOLE, *_REAL, *_TEXT) or (name == "object" and {type(value) for value in values} != {str}):
         raise TypeError(f"classes of {classes.dtype} cannot be saved; labels can be whole or real numbers, booleans or text")
-    if not np.array_equal(classes_from_json(told), classes):
+    if not np.array_equal(classes_from_json(spelled), classes):
         raise ValueError(f"classes {values[:5]} of {classes.dtype} do not survive being saved")
-    return told
+    return spelled
 
 
-def classes_from_json(told: dict[str, Any]) -> Array:
+def classes_from_json(spelled: dict[str, Any]) -> Array:
     """What `classes_to_json` was given: ascending and each different, as scikit-learn's classifiers have them."""
-    name, values = told["dtype"], told["values"]
+    name, values = spelled["dtype"], spelled["values"]
     kind = str if name in _TEXT else bool if name == "bool" else int if name in _WHOLE else float
     if any(type(value) is not kind for value in values):
         raise ModelFileError(f"classifier.fitted.classes are not all {name}")

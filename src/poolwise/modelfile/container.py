@@ -5,7 +5,7 @@
     the rest      the arrays' bytes, end to end
 
 The safetensors library writes it. Reading is ours: every size is compared with the length of the file before anything of that
-size is made, keys that are there twice are refused, each array is read once, to where it stays, and nothing is mapped that
+size is made, repeated keys are refused, each array is read once, to where it stays, and nothing is mapped that
 somebody else could cut short meanwhile.
 """
 
@@ -22,18 +22,18 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save_file
 
-from poolwise.arrays import Array
 from poolwise.modelfile.strict_json import ModelFileError, fields, many, one_of, parse, text, whole
-from poolwise.regular import NotRegularError, open_regular
+from poolwise.support.files import NotRegularError, open_regular
+from poolwise.support.types import Array
 
 DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8"), "I64": np.dtype("<i8")}
 KEY = "poolwise"
 
-_LEAST_HEADER = 1 << 18
+_LEAST_HEADER_BYTES = 1 << 18
 _HEADER_SHARE = 32  # Python's objects take up to some 20 times the room of their JSON, lists and dictionaries 44 times
 _MOST_BRACKETS = 10_000
-_BLOCK = 1 << 16
-_LARGEST = 2**63 - 1
+_NUMBERS_PER_BLOCK = 1 << 16
+_LARGEST_SIZE = 2**63 - 1
 _OTHERS = {
     b"\x80\x02": "a pickle, which poolwise never opens",
     b"\x80\x03": "a pickle, which poolwise never opens",
@@ -61,10 +61,10 @@ class Tensor:
     holes: bool = False
 
     def check(self, name: str, array: Array) -> None:
-        """Block by block, so that the check takes no memory to speak of."""
+        """Block by block, so that the check takes hardly any memory."""
         flat = array.reshape(-1)
-        for start in range(0, len(flat), _BLOCK):
-            part = flat[max(start - 1, 0) : start + _BLOCK]
+        for start in range(0, len(flat), _NUMBERS_PER_BLOCK):
+            part = flat[max(start - 1, 0) : start + _NUMBERS_PER_BLOCK]
             if not (np.isfinite(part) | (np.isneginf(part) & self.holes)).all():
                 raise ModelFileError(f"the array {name!r} has values that are not finite")
             low, high = part.min(), part.max()
@@ -80,7 +80,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Stored:
-    """Where an array stands in the file."""
+    """Where an array is in the file."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -99,11 +99,11 @@ def opened(path: str | os.PathLike[str]) -> Iterator[FileIO]:
 
 
 def read_header(file: FileIO) -> tuple[str, dict[str, Stored]]:
-    """The JSON text, and where each array stands: together they fill the file exactly."""
+    """The JSON text, and where each array is: together they fill the file exactly."""
     size = os.fstat(file.fileno()).st_size
     start = file.read(8) or b""
     length = int.from_bytes(start, "little")
-    limit = _LEAST_HEADER + size // _HEADER_SHARE
+    limit = _LEAST_HEADER_BYTES + size // _HEADER_SHARE
     if len(start) < 8 or not 2 <= length <= min(size - 8, limit):
         other = next((name for magic, name in _OTHERS.items() if start.startswith(magic)), None)
         if other is not None:
@@ -129,7 +129,7 @@ def read_header(file: FileIO) -> tuple[str, dict[str, Stored]]:
 
 
 def _places(header: Mapping[str, Any], start: int, size: int) -> dict[str, Stored]:
-    number = whole(0, _LARGEST)
+    number = whole(0, _LARGEST_SIZE)
     checks = {"dtype": one_of(*DTYPES), "shape": many(number, most=2), "data_offsets": many(number, 2, 2)}
     for name, entry in header.items():
         fields(entry, f"the array {name!r}", checks)
@@ -149,7 +149,7 @@ def _places(header: Mapping[str, Any], start: int, size: int) -> dict[str, Store
 
 
 def agree(expected: Mapping[str, Tensor], places: Mapping[str, Stored]) -> None:
-    """The arrays that stand in the file are those that the JSON text tells of."""
+    """The arrays in the file are those that the JSON text describes."""
     for name in places:
         if name not in expected:
             raise ModelFileError(f"it has the unknown array {name!r}")
@@ -200,7 +200,7 @@ def checksum(arrays: Mapping[str, Array], document: bytes) -> str:
 
 def write(path: Path, arrays: Mapping[str, Array], document: bytes) -> None:
     """Write the file; the arrays are contiguous."""
-    limit = _LEAST_HEADER + sum(array.nbytes for array in arrays.values()) // _HEADER_SHARE
+    limit = _LEAST_HEADER_BYTES + sum(array.nbytes for array in arrays.values()) // _HEADER_SHARE
     if len(document) > limit:
         raise ModelFileError(f"its JSON has {len(document)} bytes, at most {limit} fit; shorten provenance, labels or names")
     save_file(dict(arrays), path, metadata={KEY: document.decode()})

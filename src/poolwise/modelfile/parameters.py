@@ -1,11 +1,35 @@
-"""The parameters of an estimator as JSON, and back."""
+"""Parameters and parts as JSON, and back."""
 
 import inspect
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from poolwise.modelfile.strict_json import anything, decode, encode, fields
+from poolwise.method.recipe import FAMILIES
+from poolwise.modelfile.strict_json import ModelFileError, anything, decode, encode, fields
+from poolwise.support.parameters import Family, Part
+
+
+def part_to_json(part: Part) -> dict[str, Any]:
+    """A part with the name of its class and all its parameters.
+
+    >>> from poolwise.method.encoders import ENCODERS, Threshold
+    >>> part_to_json(Threshold(alpha=0.5))
+    {'part': 'Threshold', 'alpha': 0.5, 'two_sided': False}
+    >>> part_from_json(ENCODERS, part_to_json(Threshold(alpha=0.5)), "encoder")
+    Threshold(alpha=0.5)
+    """
+    return {"part": type(part).__name__, **{name: encode(value) for name, value in part.get_params().items()}}
+
+
+def part_from_json(family: Family[Any], value: Any, where: str) -> Any:
+    """What `part_to_json` was given, checked; exactly the parameters that the class has now."""
+    name = value.get("part") if isinstance(value, dict) else None
+    if not isinstance(name, str) or name not in family.by_class:
+        raise ModelFileError(f"{where} must be one of the parts {', '.join(family.by_class)}; it is {repr(value)[:80]}")
+    cls = family.by_class[name]
+    fields(value, where, dict.fromkeys(("part", *cls.described()), anything))
+    return cls(**{name: decode(entry) for name, entry in value.items() if name != "part"}).checked()
 
 
 def to_json(estimator: BaseEstimator) -> tuple[dict[str, Any], list[str]]:
@@ -13,14 +37,14 @@ def to_json(estimator: BaseEstimator) -> tuple[dict[str, Any], list[str]]:
 
     >>> import numpy as np
     >>> from poolwise import PooledFeatures
-    >>> parameters, notes = to_json(PooledFeatures(8, grid=(1, 2), random_state=np.random.RandomState(0)))
-    >>> parameters["grid"], parameters["random_state"], notes
-    ({'tuple': [1, 2]}, None, ['random_state was a RandomState, which JSON cannot hold; saved as None'])
+    >>> parameters, notes = to_json(PooledFeatures(8, image_shape=(4, 4), random_state=np.random.RandomState(0)))
+    >>> parameters["image_shape"], parameters["random_state"], notes
+    ({'tuple': [4, 4]}, None, ['random_state was a RandomState, which JSON cannot hold; saved as None'])
     """
     parameters, notes = {}, []
     for name, value in estimator.get_params(deep=False).items():
         try:
-            parameters[name] = encode(value)
+            parameters[name] = part_to_json(value) if isinstance(value, Part) else encode(value)
         except TypeError:
             default = inspect.signature(type(estimator)).parameters[name].default
             parameters[name] = encode(default)
@@ -31,4 +55,7 @@ def to_json(estimator: BaseEstimator) -> tuple[dict[str, Any], list[str]]:
 def from_json(cls: type[BaseEstimator], value: Any) -> dict[str, Any]:
     """What `to_json` was given; exactly the names that the class has now."""
     fields(value, f"{cls.__name__}'s parameters", dict.fromkeys(inspect.signature(cls).parameters, anything))
-    return {name: decode(entry) for name, entry in value.items()}
+    return {
+        name: part_from_json(FAMILIES[name], entry, name) if name in FAMILIES and isinstance(entry, dict) else decode(entry)
+        for name, entry in value.items()
+    }

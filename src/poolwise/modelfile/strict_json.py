@@ -6,6 +6,7 @@ What is read has exactly one spelling (`canonical`), so a text and its meaning h
 import json
 import math
 from collections.abc import Callable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -55,10 +56,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(name: str) -> Any:
-    raise ModelFileError(f"its JSON has {name}, which is no number")
+    raise ModelFileError(f"its JSON has {name}, which is not a number")
 
 
 def _whole(digits: str) -> int:
+    if digits == "-0":
+        raise ModelFileError("its JSON has -0, which is not a whole number to everybody")
     if len(digits) > _LONGEST_WHOLE:
         raise ModelFileError(f"its JSON has a whole number of {len(digits)} digits")
     return int(digits)
@@ -177,8 +180,10 @@ def encode(value: Any) -> Any:
     """
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, Real) and not isinstance(value, int | float):  # a Fraction, say
+        value = int(value) if isinstance(value, Integral) else float(value)
     if isinstance(value, float) and not math.isfinite(value):
-        raise TypeError(f"{value} is no number in JSON")
+        raise TypeError(f"{value} is not a number in JSON")
     if value is None or type(value) in (bool, int, float, str):
         return value
     if type(value) is list:
@@ -206,4 +211,4 @@ def decode(value: Any) -> Any:
         pairs = value["dict"]
         if all(isinstance(pair, list) and len(pair) == 2 and not isinstance(pair[0], list | dict) for pair in pairs):
             return {key: decode(entry) for key, entry in pairs}
-    raise ModelFileError(f"{repr(value)[:80]} is no parameter")
+    raise ModelFileError(f"{repr(value)[:80]} is not a parameter")

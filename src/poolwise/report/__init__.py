@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-from poolwise.report.mosaic import cluster_mosaic, code_mosaic
-from poolwise.report.pictures import draw_clusters, draw_codes
+from poolwise.report.draw.mosaic import cluster_mosaic, code_mosaic
+from poolwise.report.draw.pictures import draw_clusters, draw_codes
 
 if TYPE_CHECKING:
-    from poolwise.report.figures import draw_confusion, draw_objective, draw_similarity, draw_spectrum
+    from poolwise.report.draw.figures import draw_confusion, draw_objective, draw_similarity, draw_spectrum
     from poolwise.report.page import write_report
 
 __all__ = [
@@ -30,7 +30,7 @@ def __getattr__(name: str) -> Any:
         return write_report
     if name in __all__:
         try:
-            from poolwise.report import figures
+            from poolwise.report.draw import figures
         except ModuleNotFoundError as error:
             raise ImportError("charts need matplotlib: pip install 'poolwise[report]'") from error
         return getattr(figures, name)

@@ -1,7 +1,7 @@
 """One HTML file from a template, with its style and script inside: nothing is asked of any server.
 
 Text is escaped by the template engine. Data goes into a block that browsers do not run, with what could end the block escaped;
-and a policy in the page lets run the one script alone whose hash stands there.
+and a policy in the page allows only the one script whose hash it names.
 """
 
 import base64
@@ -28,7 +28,7 @@ def as_data(value: Any) -> str:
 
 
 def as_utf8(html: str) -> bytes:
-    """A page's bytes; names of files that are no text show their bytes as \\x.."""
+    """A page's bytes; names of files that are not text show their bytes as \\x.."""
     return html.encode("utf-8", "backslashreplace")
 
 

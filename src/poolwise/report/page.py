@@ -5,25 +5,27 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
-from poolwise.arrays import Array
-from poolwise.atomic import replacing
-from poolwise.progress import Stages
-from poolwise.report.budget import read_budget
-from poolwise.report.clusters import members_of
-from poolwise.report.findings import Clusters, Findings, Regions, study
+from poolwise.analysis.clusters import members_of
+from poolwise.estimators import PooledFeatures
+from poolwise.report.budget import Curve, read_budget
+from poolwise.report.draw.mosaic import by_colour
+from poolwise.report.draw.pictures import tiles_of
+from poolwise.report.draw.sprites import photo_sprite, sprite
 from poolwise.report.html import as_data, as_utf8, own, render
-from poolwise.report.mosaic import by_colour
 from poolwise.report.sections import accuracy_section, charts, figures, mosaic_text
-from poolwise.report.sprites import photo_sprite, sprite
+from poolwise.report.study import Clusters, Findings, Regions, study
 from poolwise.report.words import one_line, parameters
-from poolwise.tiles import draw_tiles, unwhiten
+from poolwise.support.files import replacing
+from poolwise.support.progress import Stages
+from poolwise.support.types import Array
 
 _TOP_CLASSES = 3
 
 
 def write_report(
-    model: Any,
+    model: PooledFeatures | Pipeline,
     path: str | os.PathLike[str],
     images: Any = None,
     labels: Any = None,
@@ -52,9 +54,9 @@ def write_report(
     budget : dict
         Accuracy over codes: what `poolwise plan --json` prints, or a dictionary of codes to accuracy.
     provenance : dict
-        What is to be told of how the model was made.
+        What the page should say about how the model was made.
     learned_from : bool
-        Whether the model was fitted on these images; the page then says that accuracy is too good.
+        Whether the model was fitted on these images; the page then warns that accuracy is too good.
     verbose : bool
         Show progress on stderr.
 
@@ -84,14 +86,14 @@ def write_report(
     return found
 
 
-def _page(found: Findings, title: str | None, curves: list[Any], provenance: dict[str, Any], learned_from: bool) -> str:
+def _page(found: Findings, title: str | None, curves: list[Curve], provenance: dict[str, Any], learned_from: bool) -> str:
     features = found.features
     data, sprites = _data(found)
     drawn = charts(found, curves)
     for chart in drawn:
         chart["svg"] = _ours(chart.get("svg", ""))
     orders = {"likeness": "by likeness", "size": "by cluster size", "colour": "from grey to colour", "number": "by number"}
-    told = {str(name): str(value) for name, value in provenance.items() if value is not None and value is not False}
+    known = {str(name): str(value) for name, value in provenance.items() if value is not None and value is not False}
     return render(
         "report.html",
         "report.js",
@@ -108,8 +110,8 @@ def _page(found: Findings, title: str | None, curves: list[Any], provenance: dic
         accuracy=accuracy_section(found, learned_from),
         charts=drawn,
         reasons=[text for name, text in found.missing.items() if name in ("accuracy", "spectra")],
-        about=told | parameters(features, found.classifier),
-        command=told.get("command", ""),
+        about=known | parameters(features, found.classifier),
+        command=known.get("command", ""),
     )
 
 
@@ -122,19 +124,19 @@ def _ours(svg: str) -> Any:
 
 def _data(found: Findings) -> tuple[dict[str, Any], str]:
     """What the page's script reads, and the style rules that hold the sprites."""
-    features = found.features
-    shape = (*features.patch_size_, features.image_shape_in_[2])
-    D = features.codes_ if found.clusters is None else features.candidates_
+    features, layer = found.features, found.features.layer_
+    channels, candidates = layer.image_shape[2], features.candidates_
+    D = layer.codes if found.clusters is None or candidates is None else candidates.codes
     index = np.arange(len(D)) if found.clusters is None else features.selected_
-    pictures = unwhiten(D, features.whitening_matrix_)
-    natural, columns = sprite(draw_tiles(pictures, shape))
-    whitened, _ = sprite(draw_tiles(D, shape))
+    pictures = layer.whitening.undo(D)
+    natural, columns = sprite(tiles_of(layer, pictures))
+    whitened, _ = sprite(tiles_of(layer, D))
     rules = [f".tile,#exemplar{{background-image:url({natural})}}"]
     rules.append(f".whitened .tile,.whitened #exemplar{{background-image:url({whitened})}}")
-    colour = by_colour(pictures[index], shape[2]) if shape[2] == 3 else None
+    colour = by_colour(pictures[index], channels) if channels == 3 else None
     data: dict[str, Any] = {
         "codes": len(index),
-        "patch": list(features.patch_size_),
+        "patch": list(layer.descriptor.window(1, 1)),
         "sprite": {"columns": columns},
         "index": index.tolist(),
         "orders": {"number": list(range(len(index)))} if colour is None else {"colour": colour.tolist()},

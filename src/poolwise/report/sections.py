@@ -1,44 +1,43 @@
-"""What the page says: figures, captions and charts of findings, as text and SVG for the template."""
+"""The text of the page: figures, captions and charts of findings, as text and SVG for the template."""
 
 from typing import Any
 
 import numpy as np
 
 from poolwise.report.budget import Curve
-from poolwise.report.findings import Findings
-from poolwise.report.sprites import correlation_picture, png
-from poolwise.report.svg import Line, line_chart
-from poolwise.report.words import n_candidates, n_features
+from poolwise.report.draw.sprites import correlation_picture, png
+from poolwise.report.draw.svg import Line, line_chart
+from poolwise.report.study import Findings
 
-_CLASSES = 40  # of more, the matrix would not be read
-_LARGEST = 12
+_MOST_CLASSES_IN_MATRIX = 40  # of more, the matrix would not be read
+_CONFUSIONS_SHOWN = 12
 _SHADES = 5
 
 
 def figures(found: Findings, learned_from: bool) -> list[dict[str, str]]:
     """The numbers below the first sentence."""
     features, K = found.features, len(found.features.codes_)
-    told = []
+    shown = []
     if found.accuracy is not None:
         count, of = int(np.trace(found.accuracy.confusion)), int(found.accuracy.confusion.sum())
         note = f"{count:,} of {of:,} images" + (", which it has learned from" if learned_from else "")
-        told.append({"name": "Accuracy", "value": f"{100 * found.accuracy.share:.1f}", "unit": "%", "note": note})
-    M = n_candidates(features)
-    told.append(
+        shown.append({"name": "Accuracy", "value": f"{100 * found.accuracy.share:.1f}", "unit": "%", "note": note})
+    M = features.n_candidates_
+    shown.append(
         {"name": "Codes", "value": f"{K:,}", "unit": "", "note": f"of {M:,} candidates" if M is not None else "by K-means"}
     )
-    told.append({"name": "Features", "value": f"{n_features(features):,}", "unit": "", "note": "numbers per image"})
+    shown.append({"name": "Features", "value": f"{features.layer_.n_features:,}", "unit": "", "note": "numbers per image"})
     what = "features, measured here" if found.n_images is not None else "features, measured here on noise"
-    told.append({"name": "Time per image", "value": f"{found.milliseconds:.3g}", "unit": "ms", "note": what})
+    shown.append({"name": "Time per image", "value": f"{found.milliseconds:.3g}", "unit": "ms", "note": what})
     value, unit = _large(sum(found.multiply_adds.values()))
     share = ", ".join(f"{name} {_spoken(n)}" for name, n in found.multiply_adds.items() if n)
-    told.append({"name": "Multiplications per image", "value": value, "unit": unit, "note": share})
-    if found.spectra is not None and len(found.features.selected_) < len(found.features.candidates_):
+    shown.append({"name": "Multiplications per image", "value": value, "unit": unit, "note": share})
+    if found.spectra is not None and M is not None and len(features.selected_) < M:
         share = f"{100 * (1 - found.spectra.unexplained):.1f}"
-        told.append(
+        shown.append(
             {"name": "Variance explained", "value": share, "unit": "%", "note": f"of all {M:,} candidates, by the {K:,} kept"}
         )
-    return told
+    return shown
 
 
 def _large(n: int) -> tuple[str, str]:
@@ -61,15 +60,18 @@ def accuracy_section(found: Findings, learned_from: bool) -> dict[str, Any] | No
     if found.accuracy is None:
         return None
     confusion, names = found.accuracy.confusion, found.classes
-    largest = [{"true": names[i], "predicted": names[j], "count": n} for i, j, n in found.accuracy.largest_confusions(_LARGEST)]
+    largest = [
+        {"true": names[i], "predicted": names[j], "count": n}
+        for i, j, n in found.accuracy.largest_confusions(_CONFUSIONS_SHOWN)
+    ]
     caution = (
         " These are the images that the model learned from, so it is better here than it will be on others."
         if learned_from
         else ""
     )
-    rows = [] if len(names) > _CLASSES else [_row(confusion, names, i) for i in range(len(names))]
+    rows = [] if len(names) > _MOST_CLASSES_IN_MATRIX else [_row(confusion, names, i) for i in range(len(names))]
     shown = (
-        "A row is a true class, a column what the model said. Look for orange away from the diagonal: classes that it confuses."
+        "A row is a true class, a column a predicted class. Look for orange away from the diagonal: classes that it confuses."
         if rows
         else f"With {len(names):,} classes the matrix is too large to read, so here are the mistakes that are made most often."
     )
@@ -130,12 +132,13 @@ def _spectra(found: Findings) -> dict[str, Any] | None:
     spectra = found.spectra
     if spectra is None:
         return None
-    K, M = len(found.features.codes_), len(found.features.candidates_)
+    K, M = len(found.features.codes_), found.features.n_candidates_
     whole = Line(f"covariance of all {M:,}", np.arange(1, len(spectra.whole) + 1).tolist(), spectra.whole.tolist())
     near = spectra.approximate
     lines = [whole]
-    if len(near) < len(found.features.covariance_):
-        lines.append(Line(f"as the {K:,} kept tell it (Nyström)", np.arange(1, len(near) + 1).tolist(), near.tolist()))
+    C = found.features.covariance_
+    if C is not None and len(near) < len(C):
+        lines.append(Line(f"from the {K:,} kept (Nyström)", np.arange(1, len(near) + 1).tolist(), near.tolist()))
     floor = 1e-6 * float(spectra.whole.max(initial=0))
     lines = [Line(line.name, line.x, [y if y > floor else 0.0 for y in line.y]) for line in lines]
     about = (
@@ -149,7 +152,7 @@ def _spectra(found: Findings) -> dict[str, Any] | None:
         f"lines stay together.{about}"
     )
     axes = {"x_label": "number of the eigenvalue", "y_label": "eigenvalue", "log_x": True, "log_y": True}
-    return _chart("spectra", "How much the kept codes know of all", text, lines, **axes)
+    return _chart("spectra", "How much of all candidates the kept codes explain", text, lines, **axes)
 
 
 def _similarity(found: Findings) -> dict[str, Any] | None:
@@ -158,10 +161,10 @@ def _similarity(found: Findings) -> dict[str, Any] | None:
     M, size = len(found.clusters.cluster), len(found.clusters.picture)
     mean = f" A pixel is the mean over about {M / size:.0f}\u00a0×\u00a0{M / size:.0f} pairs." if M > size else ""
     text = (
-        "Correlation after pooling of every pair of candidates, cluster beside cluster. Look for orange squares on the "
-        f"diagonal: candidates that say the same once pooled, one code for each square.{mean}"
+        "Correlation after pooling of every pair of candidates, cluster by cluster. Look for orange squares on the "
+        f"diagonal: candidates that respond alike once pooled, one code for each square.{mean}"
     )
-    title = "Who answers like whom"
+    title = "Which candidates respond alike"
     picture = png(correlation_picture(found.clusters.picture))
     return {"name": "similarity", "title": title, "text": text, "alt": f"{title}. {text}", "picture": picture, "lines": []}
 
@@ -173,7 +176,7 @@ def _objective(found: Findings) -> dict[str, Any] | None:
     stopped = "it came to rest by itself" if found.features.converged_ else "it was stopped by max_iter before it came to rest"
     text = (
         f"Squared distance of all patches to their codes, {values[-1]:,.0f} in the end, per round of K-means; after "
-        f"{len(values)} rounds {stopped}. Look for a flat end: a line that still falls wants more rounds."
+        f"{len(values)} rounds {stopped}. Look for a flat end: a line that still falls needs more rounds."
     )
     first = values[0] if values[0] > 0 else 1.0
     lines = [Line("objective", list(range(1, len(values) + 1)), [value / first for value in values])]
@@ -185,7 +188,7 @@ def mosaic_text(found: Findings) -> str:
     """Below the heading of the codes."""
     text = "Every pattern that the model looks for, drawn as it would be in an image: whitening undone, contrast stretched."
     if found.clusters is not None:
-        text += " Choose one to see which of the other candidates it stands for"
+        text += " Choose one to see which of the other candidates it represents"
         text += " and what in your images excites it." if found.regions is not None else "."
     elif found.regions is not None:
         text += " Choose one to see what in your images excites it."

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from poolwise.atomic import replacing
+from poolwise.report.draw.sprites import data_uri
 from poolwise.report.html import as_utf8, own, render
-from poolwise.report.sprites import data_uri
+from poolwise.support.files import replacing
 
 _PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 

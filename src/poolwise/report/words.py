@@ -2,48 +2,39 @@
 
 from typing import Any
 
-from poolwise.report.findings import Findings
+from sklearn.base import ClassifierMixin
+
+from poolwise.estimators import PooledFeatures
+from poolwise.method.recipe import FAMILIES
+from poolwise.report.study import Findings
 
 _COLOURS = {1: "grey", 3: "colour"}
-_SHAPES = {"average": "how much of it there is", "sum": "how much of it there is", "rms": "how much of it there is"}
 
 
 def one_line(found: Findings) -> str:
     """The first sentence of a report."""
-    features, classifier = found.features, found.classifier
-    H, W, c = features.image_shape_in_
-    ph, pw = features.patch_size_
-    K, cells = len(features.codes_), sum(rows * columns for rows, columns in features.grids_)
-    M = n_candidates(features)
-    why = "at random" if features.selection == "random" else "because these answer most differently once pooled"
+    features, classifier, layer = found.features, found.classifier, found.features.layer_
+    (H, W, c), (ph, pw), K, cells = layer.image_shape, layer.descriptor.window(1, 1), len(layer.codes), layer.n_cells
+    M = features.n_candidates_
+    why = "at random" if features.selection == "random" else "because their responses differ most once pooled"
     kept = f", kept of {M:,} {why}," if M is not None and M > K else ""
-    asked = _SHAPES.get(features._pooling[3], "how strongly it is there")
+    asked = "how strongly it is present" if layer.pooling.word == "max" else "how much of it there is"
     where = f"each of {cells} parts of the image" if cells > 1 else "the whole image"
     kind = _COLOURS.get(c, f"{c}-channel")
     line = (
         f"It looks at {H}×{W} {kind} images through {K:,} small patterns of {ph}×{pw} pixels{kept} and notes "
-        f"{asked} in {where}: {n_features(features):,} numbers per image"
+        f"{asked} in {where}: {layer.n_features:,} numbers per image"
     )
     if classifier is not None:
         line += f", from which a classifier tells {len(classifier.classes_):,} classes apart"
     return f"{line}."
 
 
-def n_candidates(features: Any) -> int | None:
-    """M; None for plain K-means."""
-    if features.candidates_ is None:
-        return int(features._n_candidates)
-    return None if features.covariance_ is None else len(features.candidates_)
-
-
-def n_features(features: Any) -> int:
-    """Numbers per image."""
-    return len(features.get_feature_names_out())
-
-
-def parameters(features: Any, classifier: Any) -> dict[str, str]:
-    """For who wants to do it again."""
-    rows = {name: _plain(value) for name, value in sorted(features.get_params(deep=False).items())}
+def parameters(features: PooledFeatures, classifier: ClassifierMixin | None) -> dict[str, str]:
+    """For anyone who wants to do it again."""
+    params = features.get_params(deep=True)
+    words = {name: part.word for name, family in FAMILIES.items() if (part := family.check(name, params[name])) is not None}
+    rows = {name.replace("__", " "): _plain(words.get(name, value)) for name, value in sorted(params.items())}
     if classifier is not None:
         rows["classifier"] = type(classifier).__name__
         if hasattr(classifier, "gamma_"):

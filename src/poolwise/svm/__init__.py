@@ -8,13 +8,13 @@ from poolwise.svm.loss import Problems, one_vs_all
 from poolwise.svm.path import held_out_scores, solve_in_groups
 from poolwise.svm.rows import CentredRows, project
 from poolwise.svm.solver import Solution, solve
-from poolwise.svm.spaces import Features, Samples, make_space
+from poolwise.svm.spaces import FeatureSpace, SampleSpace, make_space
 
 __all__ = [
     "CentredRows",
-    "Features",
+    "FeatureSpace",
     "Problems",
-    "Samples",
+    "SampleSpace",
     "Solution",
     "held_out_scores",
     "make_space",

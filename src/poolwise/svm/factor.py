@@ -10,11 +10,12 @@ A : (n, n) float32 or float64    x : (n,)    B : (k, n), a right-hand side in ea
 import numpy as np
 import scipy.linalg
 
-from poolwise.arrays import Array
-from poolwise.engine import Threads, spans
+from poolwise.engine.threads import Threads
+from poolwise.support.blocks import spans
+from poolwise.support.types import Array
 
-_BLOCK = 512
-_PROBLEMS = 32
+_ROWS_PER_BLOCK = 512
+_PROBLEMS_AT_ONCE = 32
 
 
 class Factor:
@@ -41,7 +42,7 @@ class Factor:
 
     def __init__(self, A: Array) -> None:
         self._A, self._diagonal = A, A.diagonal().copy()
-        self._blocks = spans(len(A), _BLOCK)
+        self._blocks = spans(len(A), _ROWS_PER_BLOCK)
         self.extra = 0.0
 
     def add_to_diagonal(self, x: Array, least: float = 0.0) -> None:
@@ -84,7 +85,7 @@ class Factor:
                 y[:, i] += x[:, i] @ below.T + x[:, i] @ below + x[:, : i.start] @ self._A[i, : i.start].T
                 y[:, : i.start] += x[:, i] @ self._A[i, : i.start]
 
-        for _ in engine.map(multiply, spans(len(out), _PROBLEMS)):
+        for _ in engine.map(multiply, spans(len(out), _PROBLEMS_AT_ONCE)):
             pass
         return out
 
@@ -99,6 +100,6 @@ class Factor:
             for i, inverse in zip(self._blocks[::-1], self._inverses[::-1], strict=True):
                 x[:, i] = (x[:, i] - x[:, i.stop :] @ U[i, i.stop :].T) @ inverse.T
 
-        for _ in engine.map(substitute, spans(len(X), _PROBLEMS)):
+        for _ in engine.map(substitute, spans(len(X), _PROBLEMS_AT_ONCE)):
             pass
         return X

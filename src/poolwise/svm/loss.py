@@ -12,11 +12,12 @@ from functools import cached_property
 
 import numpy as np
 
-from poolwise import kernels
-from poolwise.arrays import Array
-from poolwise.engine import Threads, spans
+from poolwise.engine.threads import Threads
+from poolwise.kernels import svm as loops
+from poolwise.support.blocks import spans
+from poolwise.support.types import Array
 
-_SHARD = 16384
+_SAMPLES_PER_SHARD = 16384
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Problems:
         """(k,) first and second derivative by t of the loss at F + t P."""
 
         def add(rows: slice, out: Array) -> None:
-            kernels.line_slopes(F, P, t, *self._fields(), rows.start, rows.stop, out)
+            loops.line_slopes(F, P, t, *self._fields(), rows.start, rows.stop, out)
 
         out = self._sum(engine, add, (len(self), 2))
         return out[:, 0] / self.totals, out[:, 1] / self.totals
@@ -67,7 +68,7 @@ class Problems:
         """F ← F + t P, R ← the loss's derivatives there, (k, N); gives the loss, (k,)."""
 
         def add(rows: slice, out: Array) -> None:
-            kernels.take_step(F, P, t, *self._fields(), rows.start, rows.stop, R, out)
+            loops.take_step(F, P, t, *self._fields(), rows.start, rows.stop, R, out)
 
         loss = self._sum(engine, add, (len(self),))
         R /= self.totals[:, None].astype(R.dtype)
@@ -108,7 +109,7 @@ class Problems:
             return out
 
         total = np.zeros(shape)
-        for part in engine.map(shard, spans(len(self.label), _SHARD)):
+        for part in engine.map(shard, spans(len(self.label), _SAMPLES_PER_SHARD)):
             total += part
         return total
 

@@ -6,7 +6,7 @@ Where y f ≥ 1 a sample has no loss; on the others, A, the objective is  S⁻¹
     few features      (Z diag(s) Zᵀ + γS I) w = Z s (y - ȳ),   Z = (X_A - x̄)ᵀ,   b = ȳ - x̄·w
 
 Once A is right, a single step ends at the minimum. Each costs the third power of the smaller number: it is for small problems
-and for those with few samples inside the margin, where M says little of the Hessian.
+and for those with few samples inside the margin, where M is far from the Hessian.
 
 X_A : (a, d) rows less their mean    K : (a, a) = X_A X_Aᵀ    y, s : (a,) ±1 and weights    S : Σ s over all samples
 """
@@ -14,7 +14,7 @@ X_A : (a, d) rows less their mean    K : (a, a) = X_A X_Aᵀ    y, s : (a,) ±1 
 import numpy as np
 import scipy.linalg
 
-from poolwise.arrays import Array
+from poolwise.support.types import Array
 
 
 def ridge_by_samples(K: Array, y: Array, s: Array, gamma_S: float) -> tuple[Array, float]:

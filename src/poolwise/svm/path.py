@@ -9,15 +9,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from poolwise.arrays import Array
-from poolwise.engine import spans
-from poolwise.progress import Update
+from poolwise.support.blocks import spans
+from poolwise.support.progress import Update, silent
+from poolwise.support.types import Array
 from poolwise.svm.loss import Problems, one_vs_all
 from poolwise.svm.solver import MEMORY, Solution, solve
 from poolwise.svm.spaces import Space
 
-_NONE = np.empty(0)
-_SHARE, _LEAST = 0.1, 1 << 24  # of X, and in any case 16 MB, for what a group of problems needs
+_NO_ARRAY = np.empty(0)
+_SHARE_OF_X, _LEAST_BYTES = 0.1, 1 << 24  # of X, and in any case 16 MB, for what a group of problems needs
 
 
 def group_size(space: Space) -> int:
@@ -26,11 +26,11 @@ def group_size(space: Space) -> int:
     item, short = np.dtype(space.dtype).itemsize, np.dtype(space.history_dtype).itemsize
     vectors = (2 * space.parts + 1) * (short * MEMORY + 2 * item) * (space.size + 1)
     margins = 4 * N * space.margin_dtype.itemsize
-    return max(1, int(max(_SHARE * space.rows.X.nbytes, _LEAST) / (vectors + margins)))
+    return max(1, int(max(_SHARE_OF_X * space.rows.X.nbytes, _LEAST_BYTES) / (vectors + margins)))
 
 
 def solve_in_groups(
-    space: Space, problems: Problems, gamma: float, tol: float, max_iter: int, update: Update | None = None
+    space: Space, problems: Problems, gamma: float, tol: float, max_iter: int, update: Update = silent
 ) -> Solution:
     """As `solve`, for any number of problems and without `F` and `vector`; `rounds` is the most that a group took."""
     groups = spans(len(problems), group_size(space))
@@ -38,23 +38,28 @@ def solve_in_groups(
     for some in groups:
         where = f", problems {some.start + 1} to {some.stop} of {len(problems)}" if len(groups) > 1 else ""
 
-        def tell(rounds: int, note: str, where: str = where) -> None:
-            if update is not None:
-                update(rounds, note + where)
-
-        part = solve(space, problems[some], gamma, tol=tol, max_iter=max_iter, progress=tell)
-        found.append(replace(part, F=_NONE, vector=_NONE))  # they are as large as a group may be
+        part = solve(space, problems[some], gamma, tol=tol, max_iter=max_iter, update=_noting(update, where))
+        found.append(replace(part, F=_NO_ARRAY, vector=_NO_ARRAY))  # they are as large as a group may be
     return Solution(
         W=np.concatenate([part.W for part in found]),
         b=np.concatenate([part.b for part in found]),
-        F=_NONE,
+        F=_NO_ARRAY,
         objective=np.concatenate([part.objective for part in found]),
         gradient=np.concatenate([part.gradient for part in found]),
         gap=np.concatenate([part.gap for part in found]),
         rounds=max(part.rounds for part in found),
         converged=all(part.converged for part in found),
-        vector=_NONE,
+        vector=_NO_ARRAY,
     )
+
+
+def _noting(update: Update, where: str) -> Update:
+    """The same callback with a word about where in the work it is called."""
+
+    def with_note(done: int, note: str = "") -> None:
+        update(done, note + where)
+
+    return with_note
 
 
 def held_out_scores(
@@ -66,7 +71,7 @@ def held_out_scores(
     gammas: Array,
     tol: float,
     max_iter: int,
-    update: Update | None = None,
+    update: Update = silent,
 ) -> tuple[Array, int]:
     """Accuracy, weighted, on each fold's test samples after learning from its train samples, (G, folds); and how many of these
     fits did not converge.
@@ -93,12 +98,11 @@ def held_out_scores(
                 margin = found.F[row, folds[f][1]]
                 if classes == 2:  # one problem: the first class is where the margin is not positive
                     guess[f][i] = margin > 0
-                elif seen[row]:  # a class that this fold has not learned is no guess
+                elif seen[row]:  # a class that this fold has not learned is not a guess
                     better = margin > best[f][i]
                     best[f][i], guess[f][i] = np.where(better, margin, best[f][i]), np.where(better, c, guess[f][i])
             done += len(group)
-            if update is not None:
-                update(done * classes * len(folds) // len(problems), f"gamma {gammas[i]:.3g}")
+            update(done * classes * len(folds) // len(problems), f"gamma {gammas[i]:.3g}")
     scores = [
         [np.average(right, weights=weight[test]) for right in guessed == label[test]]
         for guessed, (_, test) in zip(guess, folds, strict=True)

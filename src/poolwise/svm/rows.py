@@ -9,14 +9,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from poolwise import kernels
-from poolwise.arrays import Array
-from poolwise.engine import Threads, spans
+from poolwise.engine.threads import Threads
+from poolwise.kernels import svm as loops
+from poolwise.support.blocks import spans
+from poolwise.support.types import Array
 
-_BLOCK = 1 << 19  # numbers in a block of rows: 2 MB of float32
-_SMALL = 1 << 23  # bytes that may as well be float64
-_CONSTANT, _TINY = 1e-14, 1e-100
-_FAR = 100.0
+_NUMBERS_PER_BLOCK = 1 << 19  # numbers in a block of rows: 2 MB of float32
+_SMALL_BYTES = 1 << 23  # bytes that may as well be float64
+_CONSTANT_SHARE, _TINY_STD = 1e-14, 1e-100
+_FAR_STDS = 100.0
 
 
 class CentredRows:
@@ -46,15 +47,15 @@ class CentredRows:
     """
 
     def __init__(self, X: Array, weight: Array, engine: Threads) -> None:
-        if X.nbytes <= _SMALL:
+        if X.nbytes <= _SMALL_BYTES:
             X = X.astype(np.float64, copy=False)
         self.X, self.weight, self.engine = X, weight, engine
         N, d = X.shape
-        self.blocks = spans(N, max(16, _BLOCK // d))
+        self.blocks = spans(N, max(16, _NUMBERS_PER_BLOCK // d))
         self.mean, self.std = self._moments()
         self.constant = self.std == 0
         # float32 keeps seven digits of a sum: where the mean is far larger than what varies, it goes before the product
-        self._shift_first = bool((np.abs(self.mean) > _FAR * self.std)[~self.constant].any())
+        self._shift_first = bool((np.abs(self.mean) > _FAR_STDS * self.std)[~self.constant].any())
 
     def _moments(self) -> tuple[Array, Array]:
         d = self.X.shape[1]
@@ -62,7 +63,7 @@ class CentredRows:
 
         def sums(rows: slice) -> tuple[Array, Array]:
             first, second = np.zeros(d), np.zeros(d)
-            kernels.weighted_sums(np.ascontiguousarray(self.X[rows]), self.weight[rows], shift, first, second)
+            loops.weighted_sums(np.ascontiguousarray(self.X[rows]), self.weight[rows], shift, first, second)
             return first, second
 
         first, second = np.zeros(d), np.zeros(d)
@@ -77,7 +78,7 @@ class CentredRows:
             raise ValueError("the features are too large: their squares are beyond float64; rescale them")
         mean = (shift + offset).astype(self.X.dtype).astype(np.float64)  # what is taken off the rows, to the bit
         std = np.sqrt(np.maximum(second, 0))
-        return mean, np.where(std > np.maximum(_CONSTANT * np.maximum(np.abs(mean), np.abs(offset)), _TINY), std, 0.0)
+        return mean, np.where(std > np.maximum(_CONSTANT_SHARE * np.maximum(np.abs(mean), np.abs(offset)), _TINY_STD), std, 0.0)
 
     def standard(self, rows: slice) -> Array:
         """(X_c / std) √s of a block, 0 in constant columns: what the preconditioner is made of."""
@@ -131,6 +132,6 @@ def project(X: Array, W: Array, b: Array, engine: Threads) -> Array:
     def product(rows: slice) -> None:
         np.add(X[rows].astype(np.float64, copy=False) @ W.T, b, out=out[rows])
 
-    for _ in engine.map(product, spans(len(X), max(16, _BLOCK // X.shape[1]))):
+    for _ in engine.map(product, spans(len(X), max(16, _NUMBERS_PER_BLOCK // X.shape[1]))):
         pass
     return out

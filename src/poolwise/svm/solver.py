@@ -2,7 +2,7 @@
 
 Minimises, for each of k problems,  S⁻¹ Σₙ sₙ max(0, 1 - y (w·x + b))² + γ |w|²,  b free.
 
-Given          rows (X less its mean, by products), problems (who is +1, weights), γ, and a space (`spaces`) with its M
+Given          rows (X less its mean, by products), problems (which class is +1, weights), γ, and a space (`spaces`) with its M
 Starts         from W = 0 and the best b, or from the result of another γ
 Stops when     for every problem |∇|_M is at most tol times that at W = 0, where |g|²_M = g·M⁻¹g. Then the margins are computed
                anew from W, so that nothing that rounding has added up counts, and there |∇|_M and the plain |∇| must be at
@@ -17,23 +17,21 @@ A round is     one product with X_cᵀ, one solution with M's factor, one produc
 """
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from poolwise.arrays import Array
+from poolwise.support.progress import Update, silent
+from poolwise.support.types import Array
 from poolwise.svm.loss import Problems
 from poolwise.svm.spaces import Space
 
 MEMORY = 8
 _PATIENCE, _NOTHING = 10, 1e7
-_LOOKS = 12
-_FLAT = 0.01
-_LONGEST = 16.0
-_REFRESHES = 20
-
-Progress = Callable[[int, str], None]
+_STEPS_OF_LINE_SEARCH = 12
+_FLAT_SHARE_OF_SLOPE = 0.01
+_LONGEST_STEP = 16.0
+_MOST_REFRESHES = 20
 
 
 @dataclass(frozen=True)
@@ -63,11 +61,11 @@ def solve(
     tol: float = 1e-4,
     max_iter: int = 1000,
     start: Array | None = None,
-    progress: Progress | None = None,
+    update: Update = silent,
 ) -> Solution:
     """Solve all problems of `problems` for one γ.
 
-    >>> from poolwise.engine import Threads
+    >>> from poolwise.engine.threads import Threads
     >>> from poolwise.svm import CentredRows, make_space
     >>> X, label = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
     >>> one = Problems(label, np.array([1]), np.ones((1, 4)), np.zeros(1, int), np.ones(1), np.ones(1))
@@ -79,8 +77,8 @@ def solve(
     space.prepare(gamma)
     run = _Run(space, problems, gamma, start)
     target, least = np.full(len(problems), tol), np.inf
-    for _ in range(_REFRESHES):
-        finished = run.descend(target, max_iter, progress)
+    for _ in range(_MOST_REFRESHES):
+        finished = run.descend(target, max_iter, update)
         gradient, gap = run.refresh()
         norm = run.norm / run.norm0
         excess = np.maximum(np.maximum(norm, gradient) / tol, np.sqrt(np.where(run.ended, 0, np.abs(gap)) / tol))
@@ -96,9 +94,9 @@ def solve(
     W = space.weights(run.V)
     b = run.V[0, :, -1].astype(np.float64)
     objective = run.objective_of(W, b)
-    told = np.abs(run.objective - objective) <= max(tol, 1e-4) * objective  # else the samples' space has lost its digits
+    exact = np.abs(run.objective - objective) <= max(tol, 1e-4) * objective  # else the samples' space has lost its digits
     return Solution(
-        W, b - W @ space.rows.mean, run.F, objective, gradient, gap, run.rounds, worst <= 1 and bool(told.all()), run.V
+        W, b - W @ space.rows.mean, run.F, objective, gradient, gap, run.rounds, worst <= 1 and bool(exact.all()), run.V
     )
 
 
@@ -125,7 +123,7 @@ class _Run:
             self.penalty = _dot(self.V[0, :, :-1], self.V[-1, :, :-1])
             self._look(None, np.zeros(k))
 
-    def descend(self, tol: Array, max_iter: int, progress: Progress | None) -> bool:
+    def descend(self, tol: Array, max_iter: int, update: Update) -> bool:
         """Rounds until the norm is small; False if they are over or rounding ends them."""
         history: deque[tuple[Array, Array, Array, Array]] = deque(maxlen=MEMORY)
         idle = np.zeros(len(self.problems), np.int64)  # rounds in a row that did not lower a problem's objective
@@ -168,8 +166,7 @@ class _Run:
                 history.append((P.astype(short), y.astype(short), z.astype(short), inverse))
             self.rounds += 1
             idle = np.where(worse, 3, np.where(before - self.objective > least * before, 0, idle + moving))
-            if progress is not None:
-                progress(self.rounds, f"gradient {float((self.norm / self.norm0).max()):.1e} of the first")
+            update(self.rounds, f"gradient {float((self.norm / self.norm0).max()):.1e} of the first")
 
     def refresh(self) -> tuple[Array, Array]:
         """Compute the margins from W; gives (k,) the plain norm of the gradient relative to that at W = 0, and the gap."""
@@ -246,17 +243,17 @@ class _Run:
     def _search(self, change: Array, slope: Array, WP: Array, PP: Array) -> Array:
         """(k,) the step to the lowest point of the objective along P: Newton on a slope that only rises, held in a bracket."""
         t, low, high = np.ones(len(slope)), np.zeros(len(slope)), np.full(len(slope), np.inf)
-        for _ in range(_LOOKS):
+        for _ in range(_STEPS_OF_LINE_SEARCH):
             first, second = self.problems.slopes(self.F, change, t, self.engine)
             first = first + 2 * self.gamma * (WP + t * PP)
             second = second + 2 * self.gamma * PP
-            if (np.abs(first) <= _FLAT * np.abs(slope)).all():
+            if (np.abs(first) <= _FLAT_SHARE_OF_SLOPE * np.abs(slope)).all():
                 break
             low, high = np.where(first < 0, t, low), np.where(first < 0, high, t)
             guess = t - first * _inverse(second)
-            middle = np.where(np.isfinite(high), (low + high) / 2, np.where(t < _LONGEST, 2 * t, t))
+            middle = np.where(np.isfinite(high), (low + high) / 2, np.where(t < _LONGEST_STEP, 2 * t, t))
             guess = np.where((guess > low) & (guess < high), guess, middle)
-            t = np.where(np.abs(first) <= _FLAT * np.abs(slope), t, guess)
+            t = np.where(np.abs(first) <= _FLAT_SHARE_OF_SLOPE * np.abs(slope), t, guess)
         return t
 
 

@@ -7,8 +7,8 @@ Cholesky factor, without the change. The bias b belongs to centred features, so 
 A vector (weights, a step, a direction) is `parts`, (parts, k, p + 1): the first part is what a gradient, (k, p + 1), is
 multiplied with to give a slope, the last one is what W is made of; the last column is the bias.
 
-    Features:  p = d   one part, W itself          a gradient is X_cᵀ r            M⁻¹ by a factor of (d, d)
-    Samples:   p = N   X_c W and B, W = X_cᵀ B     a gradient is X_cᵀ r, told by r    M⁻¹ by a factor of (N, N)
+    FeatureSpace:  p = d   one part, W itself          a gradient is X_cᵀ r            M⁻¹ by a factor of (d, d)
+    SampleSpace:   p = N   X_c W and B, W = X_cᵀ B     a gradient is X_cᵀ r, kept as r    M⁻¹ by a factor of (N, N)
 
 In the samples' space M⁻¹ X_cᵀ a = X_cᵀ D v S/τ with (K + ρ I) v = D⁻¹ a, K = D X_c X_cᵀ D / τ, D = diag(√s), ρ = 2γS/τ; and
 X_c X_cᵀ D v S/τ = S D⁻¹ (D⁻¹ a - ρ v): the factor is all that is needed of K, and a round costs one solution with it.
@@ -20,27 +20,27 @@ it, and each time the rest shrinks a thousandfold.
 
 import numpy as np
 
-from poolwise.arrays import Array
-from poolwise.engine import spans
-from poolwise.statistics import CovarianceStream
+from poolwise.method.statistics import CovarianceStream
+from poolwise.support.blocks import spans
+from poolwise.support.types import Array
 from poolwise.svm import newton
 from poolwise.svm.factor import Factor
 from poolwise.svm.rows import CentredRows
 
-_TILE = 1024
-_PANEL = 256
-_VISIBLE = 1e-3  # see the docstring
-_SMALL = 16384  # samples whose kernel is float64: float32 lets no gradient fall below 1e-4 of the first
-_ROUNDING = 1e-6  # of correlations that were summed up in float32
+_ROWS_PER_TILE = 1024
+_ROWS_PER_PANEL = 256
+_VISIBLE_SHARE = 1e-3  # see the docstring
+_SAMPLES_IN_FLOAT64 = 16384  # samples whose kernel is float64: float32 lets no gradient fall below 1e-4 of the first
+_ROUNDING_OF_CORRELATIONS = 1e-6  # of correlations that were summed up in float32
 
 
 def make_space(rows: CentredRows) -> "Space":
     """The smaller of the two."""
     N, d = rows.X.shape
-    return Features(rows) if d <= N else Samples(rows)
+    return FeatureSpace(rows) if d <= N else SampleSpace(rows)
 
 
-class Features:
+class FeatureSpace:
     """d ≤ N. Cost: N d² once, d³/3 for each γ, N d k and d² k a round. Memory: d² float64."""
 
     parts = 1
@@ -55,7 +55,7 @@ class Features:
             stream.add(block)
         moments = stream.moments()
         A = moments.scatter  # of columns with variance 1, so that their scales do no harm: M = std (A + 2γ / std²) std
-        for part in spans(len(A), _PANEL):
+        for part in spans(len(A), _ROWS_PER_PANEL):
             A[part] += np.outer(N * moments.mean[part], moments.mean)  # about 0, not about the mean of the weighted rows
             A[part] /= S
         self._std = np.where(rows.constant, 1.0, rows.std)
@@ -63,7 +63,7 @@ class Features:
 
     def prepare(self, gamma: float) -> None:
         """Factor M for this γ."""
-        self._factor.add_to_diagonal(2 * gamma / self._std**2, _ROUNDING)
+        self._factor.add_to_diagonal(2 * gamma / self._std**2, _ROUNDING_OF_CORRELATIONS)
 
     def gradient(self, R: Array) -> Array:
         """Of the loss: X_cᵀ r and, for the bias, Σ r. R : (k, N), the loss's derivatives by the margins."""
@@ -121,14 +121,14 @@ class Features:
         return B[None]
 
 
-class Samples:
+class SampleSpace:
     """d > N. Cost: N² d once, N³/3 for each γ, N² k a round. Memory: N² numbers of X's precision, float64 up to N = 16384."""
 
     parts = 2
 
     def __init__(self, rows: CentredRows) -> None:
         self.rows, self.size = rows, len(rows.X)
-        self.dtype: type = np.float64 if self.size <= _SMALL else rows.X.dtype.type
+        self.dtype: type = np.float64 if self.size <= _SAMPLES_IN_FLOAT64 else rows.X.dtype.type
         self.margin_dtype = np.dtype(self.dtype)
         self.history_dtype: type = np.float64 if self.size <= 4096 else np.float32  # a direction needs no more digits
         self._S, self._tau = rows.weight.sum(), float((rows.std**2).sum()) or 1.0
@@ -149,7 +149,7 @@ class Samples:
         a = g[:, :-1] * self._inverse_D
         v = self._factor.solve(a, self.rows.engine)
         out = np.empty((2, *g.shape), self.dtype)
-        out[0, :, :-1] = self._S * self._inverse_D * (a - (1 - _VISIBLE) * self._rho * v)
+        out[0, :, :-1] = self._S * self._inverse_D * (a - (1 - _VISIBLE_SHARE) * self._rho * v)
         out[1, :, :-1] = (self._S / self._tau) * self._D * v
         out[:, :, -1] = g[:, -1]
         return out
@@ -194,7 +194,7 @@ class Samples:
         return out
 
 
-Space = Features | Samples
+Space = FeatureSpace | SampleSpace
 
 
 def _kernel(rows: CentredRows, tau: float, dtype: type) -> Array:
@@ -202,7 +202,7 @@ def _kernel(rows: CentredRows, tau: float, dtype: type) -> Array:
     N, d = rows.X.shape
     K = np.zeros((N, N), dtype)
     scale: Array = np.sqrt(rows.weight / tau)[:, None].astype(dtype)
-    tiles = spans(N, _TILE)
+    tiles = spans(N, _ROWS_PER_TILE)
     pairs = [(a, b) for j, a in enumerate(tiles) for b in tiles[: j + 1]]
     for columns in spans(d, max(64, d // 32)):
         part = np.subtract(rows.X[:, columns], rows.mean[columns], dtype=dtype, casting="same_kind")

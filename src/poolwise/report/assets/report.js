@@ -37,7 +37,7 @@
 
   function describe(code) {
     const parts = [`Code ${code}`];
-    if (data.members) parts.push(`stands for ${plural(data.members[code].length, "other candidate", "other candidates")}`);
+    if (data.members) parts.push(`represents ${plural(data.members[code].length, "other candidate", "other candidates")}`);
     if (data.top && data.top[code].length) parts.push(`excited most by ${data.classes[data.top[code][0][0]]}`);
     return parts.join(", ");
   }
@@ -162,8 +162,8 @@
     $("code-title").textContent = `Code ${code}`;
     const members = data.members ? data.members[code] : null;
     $("code-text").textContent = !members ? "" : members.length
-      ? `Stands for ${plural(members.length, "other candidate", "other candidates")}: ${mean(data.after[code])}`
-      : "Stands for itself alone: no other candidate answers like it.";
+      ? `Represents ${plural(members.length, "other candidate", "other candidates")}: ${mean(data.after[code])}`
+      : "Represents itself alone: no other candidate responds like it.";
     if (data.top) fillClasses(data.top[code]);
     if (data.regions) fillRegions(code);
     if (members) fillMembers(code, members);

@@ -1,0 +1,1 @@
+"""One file per command, each with a click command named `command`; `poolwise.cli` lists them."""

@@ -1,0 +1,245 @@
+"""`poolwise fit`: images to a model file."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from poolwise.cli import options
+from poolwise.cli.output import check_output, check_report, print_json
+from poolwise.cli.parameters import first_parameters, given, other_parameters, set_given
+from poolwise.cli.reading import Reading, say_shape
+from poolwise.cli.spelling import in_options
+from poolwise.support.progress import Stages
+
+if TYPE_CHECKING:
+    from poolwise.estimators import LinearSVM, LinearSVMCV, PooledFeatures
+    from poolwise.estimators.linear_svm import LinearClassifier
+    from poolwise.images import Images
+
+_FOLDS = 5
+
+
+@click.command("fit", cls=options.SpellingCommand, spellings={"labels": "--classifier none"}, context_settings=options.SETTINGS)
+@options.output("Where the model goes: NAME.safetensors.")
+@first_parameters
+@options.preset
+@click.option(
+    "--classifier",
+    default=None,
+    type=click.Choice(["none", "svm", "cv"]),
+    help="A linear SVM on the features; cv searches for the best gamma.  [default: svm if there are labels, else none]",
+)
+@options.gamma
+@options.report
+@click.option(
+    "--slim",
+    is_flag=True,
+    help="Leave candidates out of the file: it is smaller, but codes cannot be chosen again or drawn with their clusters.",
+)
+@click.option(
+    "--seed",
+    "random_state",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 2**32 - 1),
+    metavar="N",
+    help="Same seed, same model.",
+)
+@options.jobs
+@options.as_json
+@options.quiet
+@options.images_to_fit
+@other_parameters
+@click.pass_context
+def command(ctx: click.Context, /, **given_options: Any) -> None:
+    """Learn features from IMAGES, and a classifier if they have labels.
+
+    IMAGES: a folder (its folders are the labels), a .npy or .npz array (labels: y_train for x_train), a .txt list of
+    paths, a .csv table with the columns path and label, or a data set: cifar10, stl10, cub200, photos, or a part of one
+    such as stl10:unlabeled (without a part: train). `poolwise datasets` lists those that are here.
+
+    \b
+    Examples:
+      poolwise fit photos/train -o photos.safetensors --codes 200 --candidates 1600
+      poolwise fit pictures -o pictures.safetensors --resize 96x96 --crop --on-error skip
+      poolwise fit data.npz --member x_train -o model.safetensors --classifier cv
+      poolwise fit cifar10 -o cifar.safetensors --codes 200 --candidates 800
+      poolwise fit scans.csv --columns file,species --grey -o scans.safetensors
+      poolwise fit pictures -o c.safetensors --preset coates2011 --codes 1600 --grid 1,2,4
+    """
+    reading, changes = Reading.take(given_options, part="train"), given(ctx, given_options)
+    output, as_json, quiet = (given_options[name] for name in ("output", "as_json", "quiet"))
+    check_output(output, (".safetensors",), inputs=(reading.images,))
+    report = given_options["report"]
+    check_report(report, inputs=(reading.images, output))
+    reading.check()
+    n_jobs, seed = given_options["n_jobs"], given_options["random_state"]
+    changes |= {"random_state": seed, "n_jobs": n_jobs, "verbose": int(not quiet)}
+    classifier, gamma = given_options["classifier"], given_options["gamma"]
+    if gamma is not None and classifier in ("none", "cv"):
+        raise click.UsageError(f"--gamma {gamma:g} is for --classifier svm; got --classifier {classifier}")
+    features, svm = estimators(ctx.command, given_options["preset"], changes, classifier, gamma)
+    stages = Stages(not quiet, "fit ")
+    images = reading.open(stages, labels=classifier != "none", output=output, n_jobs=n_jobs, again=True)
+    if images.labels is None and classifier is None:
+        svm = None
+    check_labels(images, reading.images, svm)
+    provenance = {
+        "command": ctx.obj or "poolwise fit",
+        "source": str(reading.images),
+        "images": len(images),
+        "skipped": len(images.skipped),
+        "seed": seed,
+        "resize": None if reading.resize is None else f"{reading.resize[0]}x{reading.resize[1]}",
+        "crop": bool(reading.crop),
+        "grey": bool(reading.grey),
+    }
+    result = fit(features, svm, images, output, stages, slim=given_options["slim"], provenance=provenance)
+    if report is not None:
+        write_report_of(features, svm, images, report, output.name, provenance, n_jobs, quiet=quiet)
+        result["report"] = str(report)
+    if as_json:
+        print_json(result)
+    else:
+        _show(result)
+
+
+def fit(
+    features: "PooledFeatures",
+    svm: "LinearClassifier | None",
+    images: "Images",
+    output: Path,
+    stages: Stages,
+    *,
+    slim: bool = False,
+    provenance: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Fit both (svm may be None), save them, and give what came out. The file does not remember threads and progress."""
+    from sklearn.pipeline import make_pipeline
+
+    from poolwise import save
+
+    start = time.perf_counter()
+    if svm is None:
+        features.fit(images)
+    else:
+        svm.fit(features.fit_transform(images), images.labels)
+    seconds = time.perf_counter() - start
+    for part in (features, svm):
+        if part is not None:
+            part.set_params(n_jobs=None, verbose=0)
+    remembered = {  # a file's name may not be text
+        name: _printable(value) if isinstance(value, str) else value for name, value in (provenance or {}).items()
+    }
+    with stages.stage("save"):
+        save(features if svm is None else make_pipeline(features, svm), output, provenance=remembered, slim=slim)
+    return {
+        "model": str(output),
+        "bytes": output.stat().st_size,
+        "images": len(images),
+        "image_shape": list(images.shape[1:]),
+        "skipped": len(images.skipped),
+        "codes": len(features.codes_),
+        "candidates": features.n_candidates_,
+        "features": features.layer_.n_features,
+        "classes": None if svm is None else len(svm.classes_),
+        "gamma": None if svm is None else svm.gamma_,
+        "converged": None if svm is None else bool(svm.converged_),
+        "seconds": round(seconds, 3),
+    }
+
+
+def write_report_of(
+    features: "PooledFeatures",
+    svm: "LinearClassifier | None",
+    images: "Images",
+    path: Path,
+    title: str,
+    provenance: dict[str, Any],
+    n_jobs: int | None,
+    *,
+    quiet: bool,
+) -> None:
+    """The page of a model that was fitted on these images."""
+    from sklearn.pipeline import make_pipeline
+
+    from poolwise.report import write_report
+
+    features.set_params(n_jobs=n_jobs)
+    model = features if svm is None else make_pipeline(features, svm)
+    write_report(model, path, images, title=title, provenance=provenance, learned_from=True, verbose=not quiet)
+
+
+def estimators(
+    command: click.Command, preset: str | None, changes: dict[str, Any], classifier: str | None, gamma: float | None
+) -> "tuple[PooledFeatures, LinearSVM | LinearSVMCV | None]":
+    """Both, with parameters that have been checked; the second None for "none"."""
+    from poolwise import LinearSVM, LinearSVMCV, PooledFeatures
+
+    common = {"n_jobs": changes["n_jobs"], "verbose": changes["verbose"]}
+    try:
+        features = PooledFeatures() if preset is None else PooledFeatures.preset(preset)
+        set_given(features, changes)
+        _ = features.recipe  # checks it
+        if classifier == "none":
+            return features, None
+        svm = LinearSVMCV(cv=_FOLDS, **common) if classifier == "cv" else LinearSVM(gamma, **common)
+        svm.check_parameters(svm.get_params())
+    except ValueError as error:
+        raise click.UsageError(in_options(error, command)) from error
+    return features, svm
+
+
+def check_labels(images: "Images", where: Path, svm: "LinearClassifier | None") -> None:
+    """What a classifier would refuse, and what cannot be saved, before features are learned."""
+    import numpy as np
+    from sklearn.utils.multiclass import check_classification_targets
+
+    from poolwise.images import ImageError
+
+    if svm is None:
+        return
+    if images.labels is None:
+        raise ImageError(
+            where,
+            "it has no labels, which a classifier needs; put the images into one folder per class, give a .csv with "
+            "labels, or --classifier none",
+        )
+    check_classification_targets(images.labels)
+    classes, counts = np.unique(images.labels, return_counts=True)
+    for name in classes.tolist():
+        if isinstance(name, str) and _printable(name) != name:
+            raise ImageError(where, f"the label {name!a} is not text (UTF-8), so it cannot be saved; rename it")
+    if len(classes) < 2:
+        raise ImageError(
+            where,
+            f"all its images have one label, {classes[0].item()!r}; a classifier needs at least two. Give images of other "
+            f"classes too, or --classifier none",
+        )
+    if hasattr(svm, "gammas") and counts.max() < _FOLDS:
+        raise ImageError(
+            where, f"no label has {_FOLDS} images, which the folds of --classifier cv need; give more, or --classifier svm"
+        )
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _show(result: dict[str, Any]) -> None:
+    chosen = "" if result["candidates"] is None else f" of {result['candidates']:,} candidates"
+    lines = {
+        "model": f"{result['model']}, {result['bytes'] / 1e6:.1f} MB",
+        "images": f"{result['images']:,} of {say_shape(tuple(result['image_shape']))}",
+        "codes": f"{result['codes']:,}{chosen}: {result['features']:,} features",
+    }
+    if result["classes"] is not None:
+        rest = "" if result["converged"] else ", not converged"
+        lines["classifier"] = f"{result['classes']:,} classes, linear SVM, gamma {result['gamma']:.3g}{rest}"
+    lines["time"] = f"{result['seconds']:.1f} s"
+    if "report" in result:
+        lines["report"] = result["report"]
+    for name, text in lines.items():
+        click.echo(f"{name:<12}{text}")

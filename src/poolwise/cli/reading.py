@@ -1,0 +1,169 @@
+"""IMAGES of a command: opened as its options say and, where there is none, as the model was fitted."""
+
+import os
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from poolwise.cli.names import PARTS, DataSetPart, as_name
+from poolwise.cli.output import check_output, say
+from poolwise.support.progress import Stages
+
+if TYPE_CHECKING:
+    from poolwise.images import Images
+    from poolwise.modelfile import Description
+
+_ARRAYS = (".npy", ".npz")
+_FILES_SHOWN = 10
+_BYTES_KEPT = 512 << 20
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The options of `options.images`, by their names; None where the user gave none.
+
+    named : the part of a data set that `images` names, or None for files, folders and arrays
+    """
+
+    images: Path
+    member: str | None = None
+    columns: tuple[str, str | None] | None = None
+    resize: tuple[int, int] | None = None
+    crop: bool | None = None
+    grey: bool | None = None
+    on_error: str = "raise"
+    skipped: Path | None = None
+    max_pixels: int = 64_000_000
+    named: DataSetPart | None = None
+
+    @classmethod
+    def take(cls, options: dict[str, Any], part: str = "test") -> "Reading":
+        """Take these options out of all of a command's; `part` is that of a data set whose name is given without one."""
+        reading = cls(**{field.name: options.pop(field.name) for field in fields(cls) if field.name != "named"})
+        named = as_name(reading.images, part)
+        return reading if named is None else replace(reading, images=Path(str(named)), named=named)
+
+    @property
+    def is_array(self) -> bool:
+        return self.images.suffix.lower() in _ARRAYS and not self.images.is_dir()
+
+    def check(self) -> None:
+        """Options that contradict each other or the kind of source: a usage error, before any work."""
+        if self.named is not None:
+            self._check_named(self.named)
+        kind = "folder" if self.images.is_dir() else self.images.suffix.lower()
+        if self.member is not None and kind != ".npz":
+            raise click.UsageError(f"--member {self.member} chooses an array of a .npz file; {self.images} is not one")
+        if self.columns is not None and kind != ".csv":
+            raise click.UsageError(f"--columns are those of a .csv file; {self.images} is not one")
+        if self.is_array and (self.resize is not None or self.crop or self.grey):
+            raise click.UsageError(f"--resize, --crop and --grey are for image files; {self.images} is an array")
+        if self.resize is not None and self.resize[0] * self.resize[1] > self.max_pixels:
+            raise click.UsageError(f"--resize {self.resize[0]}x{self.resize[1]} is more than --max-pixels {self.max_pixels}")
+        if self.skipped is not None:
+            if self.on_error != "skip":
+                raise click.UsageError("--skipped lists the files that --on-error skip leaves out; give that too")
+            check_output(self.skipped, (".csv",), "--skipped", (self.images,))
+
+    def _check_named(self, named: DataSetPart) -> None:
+        """A data set has its own images and labels: options that choose or change them are for other sources."""
+        is_one = f"{named} is a part of a data set"
+        if self.member is not None:
+            parts = ", ".join(f"{named.name}:{part}" for part in PARTS[named.name])
+            raise click.UsageError(f"--member {self.member} chooses an array of a .npz file; {is_one}, its parts are {parts}")
+        if self.columns is not None:
+            raise click.UsageError(f"--columns are those of a .csv file; {is_one}")
+        if self.resize is not None or self.crop or self.grey:
+            raise click.UsageError(f"--resize, --crop and --grey are for image files; {is_one}, which is read as it is")
+
+    def as_fitted(self, description: "Description") -> "Reading":
+        """With what a model remembers in place of options that were not given."""
+        (H, W, c), known = description.layer.image_shape, description.provenance
+        if self.is_array or self.named is not None:
+            return self
+        resized = isinstance(known.get("resize"), str)
+        return replace(
+            self,
+            resize=self.resize if self.resize is not None else (H, W) if resized else None,
+            crop=self.crop if self.crop is not None else known.get("crop") is True,
+            grey=self.grey if self.grey is not None else c == 1,
+        )
+
+    def open(
+        self, stages: Stages, *, labels: bool, output: Path | None, n_jobs: int | None = None, again: bool = False
+    ) -> "Images":
+        """The images; files left out are listed in `skipped`, or next to the output, or on stderr.
+
+        again : whether they will be read more than once, so that it pays to keep them in memory
+        """
+        from poolwise.images import write_manifest
+
+        if self.named is not None:
+            return self.named.open(stages, labels=labels)
+        source = self._open(stages, labels=labels, memory=_BYTES_KEPT if again or self.on_error == "skip" else 0, n_jobs=n_jobs)
+        if source.skipped:
+            manifest = self.skipped or (output.with_suffix(".skipped.csv") if output is not None else None)
+            if manifest is not None:
+                write_manifest(source.skipped, manifest)
+                say(f"warning: {len(source.skipped)} of the files cannot be used and were left out; they are in {manifest}")
+            else:
+                say(f"warning: {len(source.skipped)} of the files cannot be used and were left out; --skipped FILE lists all")
+                for name, reason in source.skipped[:_FILES_SHOWN]:
+                    say(f"left out: {os.fspath(name)}: {reason}")
+        return source
+
+    def _open(self, stages: Stages, *, labels: bool, memory: int, n_jobs: int | None) -> "Images":
+        from poolwise.images import ImageError, open_images
+
+        with stages.stage("open images") as update:
+            try:
+                return open_images(
+                    self.images,
+                    member=self.member,
+                    columns=self.columns,
+                    labels="auto" if labels else None,
+                    resize=self.resize,
+                    crop=bool(self.crop),
+                    grey=bool(self.grey),
+                    on_error="skip" if self.on_error == "skip" else "raise",
+                    max_pixels=self.max_pixels,
+                    memory=memory,
+                    n_jobs=n_jobs,
+                    update=update,
+                )
+            except ImageError as error:
+                if os.path.exists(self.images):
+                    raise
+                names = ", ".join(PARTS)
+                raise ImageError(error.path, f"{error.reason}, or the name of a data set: {names}") from error
+
+
+def check_fits(reading: Reading, images: "Images", description: "Description") -> None:
+    """An error with the remedy where images have another shape than those of the model."""
+    from poolwise.images import ImageError
+
+    fitted, (H, W, c) = description.layer.image_shape, images.shape[1:]
+    if fitted == (H, W, c):
+        return
+    remedy = "change the array itself"
+    if reading.named is not None:
+        remedy = "a data set is read as it is: fit a model on it, or give its images as files"
+    elif not reading.is_array:
+        remedy = f"give --resize {fitted[0]}x{fitted[1]}, and --crop to keep proportions"
+        if (H, W) == fitted[:2]:
+            remedy = "leave out --grey" if c == 1 else "give --grey" if fitted[2] == 1 else "give images as an array"
+    raise ImageError(
+        reading.images,
+        f"its images have {say_shape((H, W, c))}, but the model was fitted on images of {say_shape(fitted)}; {remedy}",
+    )
+
+
+def say_shape(shape: tuple[int, int, int]) -> str:
+    """
+    >>> say_shape((32, 32, 1))
+    '32×32 pixels with 1 channel'
+    """
+    H, W, c = shape
+    return f"{H}×{W} pixels with {c} channel{'s' * (c != 1)}"

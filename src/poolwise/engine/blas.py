@@ -1,0 +1,100 @@
+"""BLAS inside threads of ours: held to one thread each; how many threads there are; and the shape of products that it likes."""
+
+import threading
+from functools import lru_cache
+from numbers import Integral
+from typing import Any
+
+from joblib import cpu_count
+from threadpoolctl import OpenBLASController, ThreadpoolController
+
+_SMALL_PRODUCT_CORES = ("SkylakeX", "Cooperlake", "SapphireRapids")
+_SMALL_PRODUCT_MULTIPLICATIONS = 10**6
+
+
+@lru_cache
+def _controller() -> ThreadpoolController:
+    """The BLAS libraries of NumPy and SciPy; looking for them takes milliseconds."""
+    return ThreadpoolController()
+
+
+def _blas_threads() -> int:
+    return max((lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"), default=cpu_count())
+
+
+class OneThreadBlas:
+    """Holds BLAS to one thread while anybody needs it; the last to leave restores what was there.
+
+    `threadpool_limits` alone saves 1 as the original number when two user threads overlap, and BLAS stays slow for good.
+    Where another thread of the user's is inside `threadpool_limits`, threadpoolctl obeys that one and not us: slower, same
+    results.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._threads = 0
+        self._limit: Any = None
+        self._owner: threading.Thread | None = None
+
+    def acquire(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._threads = _blas_threads()
+                self._owner = threading.current_thread()
+                self._limit = _controller().limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+            self._users += 1
+
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                if self._owner is not threading.current_thread():
+                    OpenBLASController.clear_controlling_thread(force=True)  # else it obeys only the one that set it
+                self._limit.__exit__(None, None, None)
+                self._limit = self._owner = None
+
+    def threads(self) -> int:
+        """How many threads BLAS may use where nobody holds it."""
+        with self._lock:
+            return self._threads if self._users else _blas_threads()
+
+
+one_thread_blas = OneThreadBlas()
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` means: a number, -1 for every core, None for as many as BLAS may use now.
+
+    None therefore honours OMP_NUM_THREADS, `threadpoolctl.threadpool_limits` and joblib's limits in worker processes.
+
+    >>> thread_count(3)
+    3
+    """
+    if n_jobs is None:
+        return max(1, min(cpu_count(), one_thread_blas.threads()))
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ValueError(f"n_jobs={n_jobs!r} has no meaning; give a number of threads, -1 for every core, or None")
+    return n_jobs if n_jobs > 0 else max(1, cpu_count() + 1 + n_jobs)
+
+
+def limit_this_thread() -> None:
+    """BLAS libraries on OpenMP have a limit per thread, which new threads do not inherit; elsewhere this does nothing."""
+    _controller().limit(limits=1, user_api="blas")
+
+
+@lru_cache
+def product_tile(inner: int) -> tuple[int, int]:
+    """The shape of a float32 product (rows, inner)·(inner, columns) that runs fastest on one thread and fits in cache.
+
+    OpenBLAS's kernels for AVX-512 take products of up to 10⁶ multiplications without packing or clearing the result, and beat
+    its large-matrix rate there at 64 columns. Elsewhere packing is paid per product, so it must be large.
+
+    >>> rows, columns = product_tile(109)
+    >>> rows >= 16 and columns >= 64
+    True
+    """
+    small = [lib.get("architecture") in _SMALL_PRODUCT_CORES for lib in _controller().info()]
+    rows = _SMALL_PRODUCT_MULTIPLICATIONS // (64 * inner)
+    return (rows, 64) if any(small) and rows >= 16 else (1024, 320)

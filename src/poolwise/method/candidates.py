@@ -1,0 +1,84 @@
+"""What K codes are chosen from, and choosing them: one implementation for `fit`, `reselect` and `poolwise reproduce`.
+
+M : candidates    C : covariance of their outputs, (M, M), or (sides · M, sides · M) where a code has several
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolwise.engine.threads import Threads
+from poolwise.method.layer import Layer
+from poolwise.method.nystrom import Projection, nystrom_projection, pca_projection
+from poolwise.method.recipe import ProjectionName
+from poolwise.method.selection import WayName
+from poolwise.method.selection.choosing import Selection, has_variance, select
+from poolwise.support.parameters import Choice
+from poolwise.support.progress import Stages
+from poolwise.support.randomness import choosing_generator
+from poolwise.support.types import Array
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """covariance : C of the candidates' standardised outputs    n : samples it was computed from; 0 if that is not known"""
+
+    covariance: Array
+    n: int
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """M codes, and how they respond after pooling.
+
+    layer : of all M, without projection    seed : of the draws that choosing makes
+    """
+
+    layer: Layer
+    statistics: Statistics
+    seed: int
+
+    @property
+    def codes(self) -> Array:
+        """(M, d)."""
+        return self.layer.codes
+
+    @property
+    def n_alive(self) -> int:
+        """How many candidates respond to anything."""
+        return int(has_variance(self.statistics.covariance).sum()) // self.layer.encoder.sides
+
+    def covariance_of_codes(self) -> Array:
+        """(M, M): a code's outputs count as that many samples of it."""
+        C, M = self.statistics.covariance, len(self.codes)
+        total = C[:M, :M]
+        for side in range(1, self.layer.encoder.sides):
+            total = total + C[side * M : (side + 1) * M, side * M : (side + 1) * M]
+        return total
+
+    def choose(
+        self, K: int, way: WayName, projection: ProjectionName, *, engine: Threads, stages: Stages
+    ) -> tuple[Layer, Selection | None]:
+        """Stages 9 to 12: the layer of K codes, and how they were selected; for "pca" of all M codes, and None."""
+        if Choice(("nystrom", "pca", None)).check("projection", projection) == "pca":
+            with stages.stage("projection"):
+                return self.layer.keep(np.arange(len(self.codes)), self.pca(K)), None
+        found = self.select(K, way, engine=engine, stages=stages)
+        with stages.stage("projection"):
+            return self.layer.keep(found.selected, self.project(found, projection)), found
+
+    def select(self, K: int, way: WayName, *, engine: Threads, stages: Stages) -> Selection:
+        """Stages 9 and 10: K of the M codes."""
+        C, rng = self.covariance_of_codes(), choosing_generator(self.seed)
+        with stages.stage("selection") as update:
+            return select(C, K, way, rng=rng, engine=engine, update=update)
+
+    def project(self, found: Selection, projection: ProjectionName) -> Projection | None:
+        """Stage 11: how the outputs of the codes kept are combined."""
+        if projection is None:
+            return None
+        return nystrom_projection(self.statistics.covariance, self.layer.outputs_of(found.selected))
+
+    def pca(self, K: int) -> Projection:
+        """Stage 12: the largest directions of all outputs, as many as K codes have outputs."""
+        return pca_projection(self.statistics.covariance, K * self.layer.encoder.sides)

@@ -1,0 +1,60 @@
+"""What every descriptor offers.
+
+images : (n, H, W, c)    local vectors : (n, h, w, d), one at each of h · w positions
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Self
+
+from poolwise.support.parameters import Part
+
+if TYPE_CHECKING:
+    from poolwise.engine import Engine, Held
+    from poolwise.support.lazy import np
+    from poolwise.support.types import Array, ImageSource
+
+
+class Descriptor(Part):
+    """Images to local vectors.
+
+    pixel_offset : what it adds to the contrast of patches, in units of pixels; 0 if it has no such scale
+    """
+
+    @property
+    def pixel_offset(self) -> float:
+        return 0.0
+
+    @abstractmethod
+    def fitted_to(self, image_shape: tuple[int, int, int], *, clip: bool = False) -> Self:
+        """This descriptor as it works on images of that shape; `clip`: made smaller where it would not fit."""
+
+    @abstractmethod
+    def positions(self, image_size: tuple[int, int]) -> tuple[int, int]:
+        """(h, w), rows and columns of positions in an image of (H, W) pixels."""
+
+    @abstractmethod
+    def dimension(self, channels: int) -> int:
+        """d, the length of a local vector."""
+
+    @abstractmethod
+    def window(self, rows: int, columns: int) -> tuple[int, int]:
+        """Height and width in pixels of what that many positions see."""
+
+    @abstractmethod
+    def sample(self, images: Array | ImageSource, n: int, *, rng: np.random.Generator, engine: Engine) -> Held:
+        """(n, d) float32 local vectors: the image uniform with replacement, the position uniform over every valid one."""
+
+    @abstractmethod
+    def __call__(self, images: Array) -> Array:
+        """(n, h, w, d) all local vectors: the formula."""
+
+    def band(self, image: Array, rows: slice) -> Array:
+        """(rows, w, d) local vectors of some rows of positions of one image, (H, W, c)."""
+        height, step = self.window(rows.stop - rows.start, 1)[0], self.window(2, 1)[0] - self.window(1, 1)[0]
+        return self(image[None, rows.start * step : rows.start * step + height])[0]
+
+    @abstractmethod
+    def draw(self, codes: Array, channels: int) -> Array | None:
+        """Codes as pictures, (K, height, width, 3) uint8; None where a code is not a picture."""

@@ -1,0 +1,60 @@
+"""What every encoder offers.
+
+P : (n, d) whitened patches    D : (K, d) codes    F : (n, sides · K) activations, side by side
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from poolwise.support.parameters import Part
+
+if TYPE_CHECKING:
+    from poolwise.method.whitening import Whitening
+    from poolwise.support.types import Array
+
+
+@dataclass(frozen=True)
+class Folded:
+    """An encoder for the fused pass: Z = [p - centre, 1] [F, b]ᵀ in one product, and the loop that activates Z.
+
+    F, b : (columns, d), (columns,) float64, whitening and threshold folded in; the first K columns are the codes'
+    activation : which loop of `kernels.extraction`    theta : what that loop must still subtract
+    together : whether the loop needs all responses of a patch at once
+    """
+
+    F: Array
+    b: Array
+    activation: Literal["threshold", "triangle", "nearest"]
+    theta: float = 0.0
+    together: bool = False
+
+
+class Encoder(Part):
+    """Whitened patches to activations.
+
+    coupled : a code's activation depends on the other codes, so choosing again needs the images
+    signed : activations may be negative
+    """
+
+    coupled: ClassVar[bool]
+    signed: ClassVar[bool] = False
+
+    @property
+    def sides(self) -> int:
+        """Activations per code: side s of code k is activation s · K + k."""
+        return 1
+
+    @abstractmethod
+    def __call__(self, P: Array, D: Array) -> Array:
+        """(n, d) patches to (n, sides · K) activations: the formula."""
+
+    def encode(self, P: Array, D: Array) -> Array:
+        """The same in float32, as fast as can be; by default the formula."""
+        return self(P, D)
+
+    def fused(self, D: Array, whitening: Whitening) -> Folded | None:
+        """What the fused pass needs, or None: then the plain pass computes `encode`."""
+        return None

@@ -1,0 +1,73 @@
+"""A layer at work: images to features in blocks, on an engine.
+
+A layer whose parts allow it goes through the `fused` pass, one product per tile of positions; the others through the `plain`
+one, which calls the parts themselves. Images go to the engine in blocks of a fixed size, so memory does not grow with their
+number and no result depends on the number of threads.
+
+images : (n, H, W, c)    pooled : (n, cells, width) float32 before scale and projection    features : (n, n_features) float32
+"""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+
+from poolwise.engine import Engine
+from poolwise.method.extraction.fused import FusedPass
+from poolwise.method.extraction.plain import PlainPass
+from poolwise.method.layer import Layer
+from poolwise.support.blocks import spans
+from poolwise.support.types import Array, ImageSource
+
+_BYTES_PER_BLOCK = 1 << 20
+
+
+class Pass(Protocol):
+    """A layer, ready to be computed."""
+
+    @property
+    def layer(self) -> Layer: ...
+
+    def pooled(self, images: Array) -> Array:
+        """(n, H, W, c) to (n, cells, width) float32, on the calling thread."""
+        ...
+
+
+def prepare(layer: Layer) -> Pass:
+    """The fused pass where there is one, else the plain one."""
+    return FusedPass.of(layer) or PlainPass(layer)
+
+
+def features_of(ready: Pass, images: Array) -> Array:
+    """One block of images to features: pooled, standardised and, cell by cell, projected."""
+    scale, projection = ready.layer.scale, ready.layer.projection
+    X = scale(ready.pooled(images))
+    if projection is not None:
+        X = projection(X.reshape(-1, X.shape[2]))
+    return X.reshape(len(images), -1)
+
+
+def block_size(layer: Layer, image_shape: tuple[int, int, int]) -> int:
+    """Images per block: about a megabyte of pixels and pooled outputs, whatever the number of images and threads."""
+    width = layer.n_cells * layer.pooling.width(layer.n_outputs)
+    return max(1, _BYTES_PER_BLOCK // (4 * (int(np.prod(image_shape)) + 2 * width)))
+
+
+def pooled_blocks(ready: Pass, images: Array | ImageSource, engine: Engine) -> Iterator[tuple[slice, Array]]:
+    """(rows, pooled activations of these images), block after block."""
+    blocks = spans(len(images), block_size(ready.layer, images.shape[1:]))
+    yield from zip(blocks, engine.map(_pooled, blocks, images, ready), strict=True)
+
+
+def feature_blocks(ready: Pass, images: Array | ImageSource, engine: Engine) -> Iterator[tuple[slice, Array]]:
+    """(rows, features of these images), block after block."""
+    blocks = spans(len(images), block_size(ready.layer, images.shape[1:]))
+    yield from zip(blocks, engine.map(_features, blocks, images, ready), strict=True)
+
+
+def _pooled(rows: slice, images: Array | ImageSource, ready: Pass) -> Array:
+    return ready.pooled(images[rows])
+
+
+def _features(rows: slice, images: Array | ImageSource, ready: Pass) -> Array:
+    return features_of(ready, images[rows])

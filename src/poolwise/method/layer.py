@@ -1,0 +1,89 @@
+"""What a fit learns: a layer. `Layer.features` is the method, to be read next to the paper; `extraction` computes it fast.
+
+    images ─ descriptor ─ whitening ─ codes ─ encoder ─ pooling ─ scale ─ projection ─▶ features
+
+A layer's parts own their parameters. Whatever leaves the estimator (the model file, the report, the commands) takes the layer.
+
+K : codes    outputs : activations per position, sides · K    width : numbers per cell    d : numbers in a local vector
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from poolwise.method.descriptors import Descriptor
+from poolwise.method.encoders import Encoder
+from poolwise.method.nystrom import Projection
+from poolwise.method.pooling import Pooling
+from poolwise.method.scale import Scale
+from poolwise.method.whitening import Whitening
+from poolwise.support.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Images of one shape to features.
+
+    image_shape : (H, W, c)    codes : (K, d) float32    projection : None for the outputs as they are
+    """
+
+    image_shape: tuple[int, int, int]
+    descriptor: Descriptor
+    whitening: Whitening
+    codes: Array
+    encoder: Encoder
+    pooling: Pooling
+    scale: Scale
+    projection: Projection | None = None
+
+    @property
+    def positions(self) -> tuple[int, int]:
+        """(h, w) positions of an image."""
+        return self.descriptor.positions(self.image_shape[:2])
+
+    @property
+    def n_outputs(self) -> int:
+        """Activations per position."""
+        return self.encoder.sides * len(self.codes)
+
+    @property
+    def n_cells(self) -> int:
+        return self.pooling.n_cells
+
+    @property
+    def n_features(self) -> int:
+        """Numbers per image."""
+        width = self.pooling.width(self.n_outputs)
+        return self.n_cells * (width if self.projection is None else len(self.projection.T))
+
+    @property
+    def multiply_adds(self) -> dict[str, int]:
+        """Multiplications with an addition per image, by stage."""
+        (h, w), (K, d) = self.positions, self.codes.shape
+        projected = 0 if self.projection is None else self.n_cells * self.projection.T.size
+        return {"encoding": h * w * d * K, "projection": projected}
+
+    def activations(self, P: Array) -> Array:
+        """Local vectors as the descriptor gives them to activations, (n, d) to (n, outputs): stages 3 and 5."""
+        return self.encoder(self.whitening(P), self.codes)
+
+    def features(self, images: Array) -> Array:
+        """The method, in float64 and without a trick: (n, H, W, c) to (n, n_features). Memory grows with n."""
+        P = self.descriptor(np.asarray(images, np.float64))  # (n, h, w, d) patches, contrast-normalised
+        n, h, w, d = P.shape
+        P = self.whitening(P.reshape(-1, d))  # W (p - m)
+        F = self.encoder(P, self.codes.astype(np.float64))  # (n · h · w, outputs) activations
+        x = np.stack([self.pooling(f) for f in F.reshape(n, h, w, -1)])  # (n, cells, width)
+        x = (x - self.scale.mean) / self.scale.spread
+        if self.projection is not None:
+            x = x @ self.projection.T.T  # ΛV x in every cell
+        return x.reshape(n, -1)
+
+    def outputs_of(self, codes: Array) -> Array:
+        """Indices of the outputs of some codes: side by side."""
+        return np.concatenate([codes + side * len(self.codes) for side in range(self.encoder.sides)])
+
+    def keep(self, selected: Array, projection: Projection | None) -> "Layer":
+        """The layer of some of its codes. Of a coupled encoder the scale has to be learned anew."""
+        scale = self.scale.keep(self.outputs_of(selected))
+        return replace(self, codes=self.codes[selected], scale=scale, projection=projection)

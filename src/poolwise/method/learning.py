@@ -1,0 +1,183 @@
+"""Learning a layer: the stages of the method in their order, timed and with progress.
+
+images : (n, H, W, c)    M : codes that K-means learns, K or the number of candidates
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from poolwise.engine.threads import Threads
+from poolwise.method.candidates import Candidates, Statistics
+from poolwise.method.dictionary import Dictionary
+from poolwise.method.extraction import Pass, feature_blocks, pooled_blocks, prepare
+from poolwise.method.layer import Layer
+from poolwise.method.recipe import Recipe
+from poolwise.method.scale import Scale, Standardize
+from poolwise.method.selection.choosing import Selection
+from poolwise.method.statistics import CovarianceStream, Moments
+from poolwise.method.super_patches import super_patch_blocks
+from poolwise.method.whitening import fit_whitening, whiten
+from poolwise.support.blocks import spans
+from poolwise.support.progress import Stages
+from poolwise.support.types import Array, ImageSource
+
+_ROWS_PER_BLOCK = 16384
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a fit gives.
+
+    candidates, selection : None where nothing is selected    dictionary : how K-means went
+    features : (n, n_features) float32 of the images, if they were asked for
+    """
+
+    layer: Layer
+    candidates: Candidates | None
+    selection: Selection | None
+    dictionary: Dictionary
+    features: Array | None
+
+
+def learn(
+    recipe: Recipe,
+    images: Array | ImageSource,
+    *,
+    seed: int,
+    keep_features: bool,
+    engine: Threads,
+    stages: Stages,
+) -> Learned:
+    """All stages. `recipe` was checked and fitted to the images. Without candidates each image is encoded once."""
+    rng = np.random.default_rng(seed)
+    learned, layer = learn_codes(recipe, images, rng=rng, engine=engine, stages=stages)
+    if recipe.n_candidates is None:
+        layer, features = _keep_all(recipe, layer, images, keep_features, engine=engine, stages=stages)
+        return Learned(layer, None, None, learned, features)
+    candidates = learn_candidates(recipe, layer, images, seed=seed, rng=rng, engine=engine, stages=stages)
+    layer, selection = candidates.choose(recipe.n_codes, recipe.selection, recipe.projection, engine=engine, stages=stages)
+    if layer.encoder.coupled and len(layer.codes) < len(candidates.codes):  # fewer codes, other activations
+        layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, engine=engine, stages=stages))
+    features = extract(prepare(layer), images, engine=engine, stages=stages) if keep_features else None
+    return Learned(layer, candidates, selection, learned, features)
+
+
+def learn_codes(
+    recipe: Recipe, images: Array | ImageSource, *, rng: np.random.Generator, engine: Threads, stages: Stages
+) -> tuple[Dictionary, Layer]:
+    """Stages 1 to 4: patches, contrast, whitening, dictionary; the layer still without a scale."""
+    M = recipe.n_codes if recipe.n_candidates is None else recipe.n_candidates
+    with stages.stage("patches"):
+        P = recipe.descriptor.sample(images, recipe.n_patches, rng=rng, engine=engine)
+    with stages.stage("whitening"):
+        whitening = fit_whitening(P, recipe.whitening)
+        whiten(P, whitening)
+    with stages.stage("dictionary", recipe.dictionary.max_iter) as update:
+        learned = recipe.dictionary.learn(P, M, rng=rng, update=update)
+    pooling, encoder = recipe.pooling, recipe.encoder
+    nothing = Scale.none(pooling.n_cells, pooling.width(encoder.sides * M))
+    layer = Layer(images.shape[1:], recipe.descriptor, whitening, learned.codes, encoder, pooling, nothing)
+    return learned, layer
+
+
+def _keep_all(
+    recipe: Recipe, layer: Layer, images: Array | ImageSource, keep_features: bool, *, engine: Threads, stages: Stages
+) -> tuple[Layer, Array | None]:
+    """Plain K-means: every code is kept, and nothing is known of their covariance."""
+    keep = np.empty((len(images), layer.n_features), np.float32) if keep_features else None
+    layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, keep, engine=engine, stages=stages))
+    if keep is None:
+        return layer, None
+    for rows in spans(len(keep), _ROWS_PER_BLOCK):
+        pooled = keep[rows].reshape(rows.stop - rows.start, layer.n_cells, -1)
+        keep[rows] = layer.scale(pooled).reshape(len(pooled), -1)
+    return layer, keep
+
+
+def learn_scale(
+    recipe: Recipe,
+    ready: Pass,
+    images: Array | ImageSource,
+    keep: Array | None = None,
+    *,
+    engine: Threads,
+    stages: Stages,
+) -> Scale:
+    """Stages 5 to 8: encode and pool every image; mean and spread of the activations, which go to `keep` if given."""
+    standardize, layer = recipe.scale, ready.layer
+    outputs = layer.pooling.width(layer.n_outputs)
+    nothing = Scale.none(layer.n_cells, outputs)
+    if standardize is None and keep is None:
+        return nothing
+    width = outputs if _is_shared(standardize) else layer.n_cells * outputs
+    moments = Moments(width, diagonal=True)
+    with stages.stage("pooling", len(images)) as update:
+        for rows, pooled in pooled_blocks(ready, images, engine):
+            if standardize is not None:
+                moments.update(pooled.reshape(-1, width))
+            if keep is not None:
+                keep[rows] = pooled.reshape(len(pooled), -1)
+            update(rows.stop)
+    return nothing if standardize is None else standardize.learned(moments, outputs)
+
+
+def learn_candidates(
+    recipe: Recipe,
+    layer: Layer,
+    images: Array | ImageSource,
+    *,
+    seed: int,
+    rng: np.random.Generator,
+    engine: Threads,
+    stages: Stages,
+) -> Candidates:
+    """Stages 5 to 8 for selection: the scale as in `learn_scale`, and C, the covariance of the standardised samples.
+
+    A sample is a cell of an image or, if `n_super_patches` is given, a super-patch. One pass over the images, or two if each
+    cell has a scale of its own. Selection sees the first order of any pooling.
+    """
+    layer = replace(layer, pooling=layer.pooling.first_order())
+    standardize, outputs, ready = recipe.scale, layer.n_outputs, prepare(layer)
+    stream = CovarianceStream(outputs, engine)
+    if not _is_shared(standardize):
+        layer = replace(layer, scale=learn_scale(recipe, ready, images, engine=engine, stages=stages))
+    samples = len(images) if recipe.n_super_patches is None else recipe.n_super_patches
+    done = 0
+    with stages.stage("covariance", samples) as update:
+        if recipe.n_super_patches is not None:
+            for X in super_patch_blocks(layer, images, recipe.n_super_patches, rng=rng, engine=engine):
+                stream.add(X)
+                done += len(X)
+                update(done)
+        else:
+            shared = _is_shared(standardize)
+            blocks = pooled_blocks(ready, images, engine) if shared else feature_blocks(prepare(layer), images, engine)
+            for rows, X in blocks:
+                stream.add(X.reshape(-1, outputs))
+                update(rows.stop)
+        moments = stream.moments()
+    factor = np.ones(outputs)
+    if standardize is not None and _is_shared(standardize):
+        layer = replace(layer, scale=standardize.learned(moments, outputs))
+        factor = layer.scale.spread
+    C = moments.scatter  # in place: it may be large
+    C /= moments.n * factor[:, None]
+    C /= factor
+    if not np.isfinite(C).all():
+        raise ValueError("the pooled activations are too large for a float32 covariance; rescale the images to 0..255")
+    return Candidates(layer, Statistics(C, moments.n), seed)
+
+
+def _is_shared(standardize: Standardize | None) -> bool:
+    return standardize is not None and standardize.form == "shared"
+
+
+def extract(ready: Pass, images: Array | ImageSource, *, engine: Threads, stages: Stages) -> Array:
+    """(n, n_features) float32; memory beyond the result does not grow with the number of images."""
+    features = np.empty((len(images), ready.layer.n_features), np.float32)
+    with stages.stage("transform", len(images)) as update:
+        for rows, X in feature_blocks(ready, images, engine):
+            features[rows] = X
+            update(rows.stop)
+    return features

@@ -1,0 +1,9 @@
+"""Pooling: activations at positions to numbers per cell (stage 6 of the method). A new one is a file here and a name below."""
+
+from poolwise.method.pooling.base import Pooling
+from poolwise.method.pooling.first_order import Pool
+from poolwise.support.parameters import Family
+
+POOLINGS: Family[Pooling] = Family("pooling", Pool)
+
+__all__ = ["POOLINGS", "Pool", "Pooling"]

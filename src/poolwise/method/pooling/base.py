@@ -1,0 +1,56 @@
+"""What every pooling offers.
+
+F : (h, w, outputs) activations at the positions of one image    x : (cells, width) pooled
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Self
+
+from poolwise.support.parameters import Part
+
+if TYPE_CHECKING:
+    from poolwise.method.pooling.cells import Cells
+    from poolwise.support.types import Array
+
+
+class Pooling(Part):
+    """Activations at positions to numbers per cell."""
+
+    @property
+    @abstractmethod
+    def grids(self) -> tuple[tuple[int, int], ...]:
+        """(rows, columns) of each level of the pyramid."""
+
+    @property
+    def n_cells(self) -> int:
+        return sum(rows * columns for rows, columns in self.grids)
+
+    @abstractmethod
+    def width(self, outputs: int) -> int:
+        """Numbers per cell."""
+
+    @abstractmethod
+    def fitted_to(self, positions: tuple[int, int], *, clip: bool = False) -> Self:
+        """This pooling as it works on (h, w) positions; `clip`: with fewer cells where they would not fit."""
+
+    @abstractmethod
+    def __call__(self, F: Array) -> Array:
+        """(h, w, outputs) to (cells, width): the formula; right for negative activations too."""
+
+    @abstractmethod
+    def first_order(self) -> Pooling:
+        """The pooling whose covariance selection sees, with `outputs` numbers per cell."""
+
+    @abstractmethod
+    def start(self, cells: Cells, outputs: int) -> Array:
+        """An empty accumulator for `add`, of one image."""
+
+    @abstractmethod
+    def add(self, F: Array, y: int, cells: Cells, into: Array) -> None:
+        """Take in rows of positions: F (rows, w, outputs) float32, its first row is row y of the image."""
+
+    @abstractmethod
+    def finish(self, into: Array, cells: Cells) -> Array:
+        """(n, ...) accumulators of n images to (n, cells, width) float32."""

@@ -1,0 +1,122 @@
+"""First-order pooling: each output for itself, over the cells of a grid or pyramid (stage 6 of the method).
+
+    average  (1/n) Σ f      sum  Σ f      max  max f      rms  sqrt((1/n) Σ f²)
+
+F : (h, w, outputs) activations at the positions of one image    x : (cells, outputs) pooled activations
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self
+
+from poolwise.method.pooling.base import Pooling
+from poolwise.support.lazy import np
+from poolwise.support.parameters import Choice, Grids, parameter
+
+if TYPE_CHECKING:
+    from poolwise.method.pooling.cells import Cells, Grid
+    from poolwise.support.types import Array
+
+How = Literal["average", "max", "sum", "rms"]
+
+
+@dataclass(frozen=True, repr=False)
+class Pool(Pooling):
+    """Average, maximum, sum or root mean square of each output in each cell.
+
+    Average keeps how much of a pattern there is and suits small images and many of them; max keeps whether it occurs at all,
+    and suits large images and fine grids.
+
+    Parameters
+    ----------
+    how : {"average", "max", "sum", "rms"}
+    grid : int, (rows, columns) or list of these
+        Cells to pool over; a list is a pyramid.
+    """
+
+    words = ("average", "max", "sum", "rms")
+    word_field = "how"
+
+    how: How = parameter("average", Choice(words), "How activations are pooled.", "--pool")
+    grid: Grid = parameter(2, Grids(), "Cells to pool over: 2, 2x3, or a pyramid 1,2,4; may be repeated.")
+
+    @property
+    def grids(self) -> tuple[tuple[int, int], ...]:
+        return Grids().check("Pool.grid", self.grid)
+
+    def width(self, outputs: int) -> int:
+        return outputs
+
+    def fitted_to(self, positions: tuple[int, int], *, clip: bool = False) -> Self:
+        from poolwise.method.pooling.cells import cut_cells
+
+        grids = self.grids
+        if clip:
+            grids = tuple(dict.fromkeys((1, min(columns, positions[1])) for _, columns in grids))
+        cut_cells(positions, grids)
+        return self.but(grid=list(grids))
+
+    def __call__(self, F: Array) -> Array:
+        return pool_activations(F, self.how, self.grid)
+
+    def first_order(self) -> Pool:
+        return self
+
+    def start(self, cells: Cells, outputs: int) -> Array:
+        shape = (len(cells.y_edges) - 1, len(cells.x_edges) - 1, outputs)
+        return np.full(shape, -np.inf if self.how == "max" else 0.0, np.float32)
+
+    def add(self, F: Array, y: int, cells: Cells, into: Array) -> None:
+        F = F * F if self.how == "rms" else F
+        for i, (top, bottom) in enumerate(zip(cells.y_edges[:-1] - y, cells.y_edges[1:] - y, strict=True)):
+            rows = F[max(top, 0) : max(bottom, 0)]
+            if not len(rows):
+                continue
+            for j, (left, right) in enumerate(zip(cells.x_edges[:-1], cells.x_edges[1:], strict=True)):
+                part = rows[:, left:right]
+                if self.how == "max":
+                    np.maximum(into[i, j], part.max(axis=(0, 1)), out=into[i, j])
+                else:
+                    into[i, j] += part.sum(axis=(0, 1))
+
+    def finish(self, into: Array, cells: Cells) -> Array:
+        n, outputs = len(into), into.shape[-1]
+        out = np.empty((n, len(cells.corners), outputs), np.float32)
+        for cell, (ya, yb, xa, xb) in enumerate(cells.corners):
+            part = into[:, ya:yb, xa:xb]
+            if self.how == "max":
+                part.max(axis=(1, 2), out=out[:, cell])
+                continue
+            part.sum(axis=(1, 2), out=out[:, cell])
+            if self.how != "sum":
+                out[:, cell] /= cells.sizes[cell]
+            if self.how == "rms":
+                np.sqrt(out[:, cell], out=out[:, cell])
+        return out
+
+
+def pool_activations(F: Array, how: How, grid: Grid = 2) -> Array:
+    """Pool the activations of one image, (h, w, K) to (cells, K); right for negative values too.
+
+    >>> pool_activations(np.arange(16.0).reshape(4, 4, 1), "max", 2).ravel()
+    array([ 5.,  7., 13., 15.])
+    """
+    from poolwise.method.pooling.cells import as_grids, cell_edges
+
+    reduce: dict[str, Callable[[Array], Array]] = {
+        "average": lambda f: f.mean(axis=0),
+        "sum": lambda f: f.sum(axis=0),
+        "max": lambda f: f.max(axis=0),
+        "rms": lambda f: np.sqrt((f**2).mean(axis=0)),
+    }
+    Choice(Pool.words).check("Pool.how", how)
+    h, w, K = F.shape
+    pooled = []
+    for rows, columns in as_grids(grid):
+        ye, xe = cell_edges(h, rows), cell_edges(w, columns)
+        for i in range(rows):
+            for j in range(columns):
+                pooled.append(reduce[how](F[ye[i] : ye[i + 1], xe[j] : xe[j + 1]].reshape(-1, K)))
+    return np.stack(pooled)

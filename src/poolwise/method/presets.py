@@ -1,0 +1,33 @@
+"""The published settings, constant by constant."""
+
+from typing import Any
+
+from poolwise.method.descriptors import Patches
+from poolwise.method.dictionary import KMeans
+from poolwise.method.encoders import Threshold
+from poolwise.method.pooling import Pool
+from poolwise.method.scale import Standardize
+from poolwise.method.whitening import ZCA
+
+PRESETS: dict[str, dict[str, Any]] = {
+    # Jia, Vinyals, Darrell: "Pooling-Invariant Image Feature Learning", 2012.
+    "jia2012": {
+        "descriptor": Patches(size=6, stride=1, contrast="std", offset=10.0),
+        "whitening": ZCA("std", offset=0.1),
+        "dictionary": KMeans("kmeans", init="patches", max_iter=100, tol=1e-4),
+        "encoder": Threshold(alpha=0.25, two_sided=False),
+        "pooling": Pool("average", grid=2),
+        "scale": Standardize("shared", offset=0.01),
+        "n_patches": 400_000,
+    },
+    # Coates and Ng: "The Importance of Encoding Versus Training with Sparse Coding and Vector Quantization", 2011.
+    "coates2011": {
+        "descriptor": Patches(size=6, stride=1, contrast="variance", offset=10.0),
+        "whitening": ZCA("variance", offset=0.1),
+        "dictionary": KMeans("omp1", init="noise", max_iter=50, tol=0.0),
+        "encoder": Threshold(alpha=0.25, two_sided=True),
+        "pooling": Pool("sum", grid=2),
+        "scale": Standardize("cell", offset=0.01),
+        "n_patches": 400_000,
+    },
+}

@@ -1,0 +1,173 @@
+"""Mean, scale and covariance of samples that arrive in blocks, in parts, in any order (stage 8 of the method).
+
+Two parts with counts n, n', means x̄, x̄' and scatter matrices Q, Q' (Q = Σ (x - x̄)(x - x̄)ᵀ) merge exactly:
+
+    δ = x̄' - x̄       x̄ ← x̄ + δ n'/(n + n')       Q ← Q + Q' + δ δᵀ n n'/(n + n')
+
+X : (samples, M)    mean : (M,)    Q : (M, M), or its diagonal (M,) where the covariance is not wanted
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from poolwise.support.blocks import spans
+from poolwise.support.lazy import np
+
+if TYPE_CHECKING:
+    from poolwise.engine.threads import Threads
+    from poolwise.support.types import Array
+
+_COLUMNS_PER_TILE = 320
+_ROWS_PER_BUFFER = 4096
+
+
+class Moments:
+    """Streaming first and second moments; memory is M² (or M), whatever the number of samples.
+
+    Parameters
+    ----------
+    n_features : int
+        M.
+    diagonal : bool
+        Keep only the variances.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0], [2.0, 5.0], [4.0, 3.0]])
+    >>> moments = Moments(2)
+    >>> moments.update(X[:1])
+    >>> moments.merge(Moments.of(X[1:]))
+    >>> moments.mean
+    array([2., 3.])
+    >>> np.allclose(moments.covariance(), np.cov(X.T, ddof=0))
+    True
+    """
+
+    def __init__(self, n_features: int, *, diagonal: bool = False) -> None:
+        self.n = 0
+        self.diagonal = diagonal
+        self.mean = np.zeros(n_features)
+        self.scatter = np.zeros(n_features if diagonal else (n_features, n_features))
+
+    @classmethod
+    def of(cls, X: Array, *, diagonal: bool = False) -> Self:
+        """The moments of one block about its own mean: mean and variances in float64, the full scatter in X's precision."""
+        X = np.asarray(X, np.result_type(X, np.float32))
+        part = cls(X.shape[1], diagonal=diagonal)
+        part.n = len(X)
+        if part.n:
+            part.mean = X.mean(axis=0, dtype=np.float64)
+            centred = X - part.mean.astype(X.dtype)
+            if diagonal:
+                part.scatter = np.einsum("ij,ij->j", centred, centred, dtype=np.float64)
+            else:
+                part.scatter = (centred.T @ centred).astype(np.float64)
+        return part
+
+    def update(self, X: Array) -> None:
+        """Take in a block of samples, (samples, M)."""
+        self.merge(type(self).of(X, diagonal=self.diagonal))
+
+    def merge(self, other: Moments) -> None:
+        """Take in what another part has seen."""
+        if other.n == 0:
+            return
+        total = self.n + other.n
+        delta = other.mean - self.mean
+        share = self.n * other.n / total
+        self.scatter += other.scatter
+        self.scatter += delta * delta * share if self.diagonal else np.outer(delta * share, delta)
+        self.mean += delta * (other.n / total)
+        self.n = total
+
+    def variance(self, ddof: int = 0) -> Array:
+        """(M,) variances; 0 where there are too few samples."""
+        scatter = self.scatter if self.diagonal else np.diagonal(self.scatter)
+        return np.maximum(scatter, 0) / max(self.n - ddof, 1)
+
+    def covariance(self, ddof: int = 0) -> Array:
+        """(M, M) covariance."""
+        if self.diagonal:
+            raise ValueError("these moments keep variances only; make them with diagonal=False")
+        return self.scatter / max(self.n - ddof, 1)
+
+    def scale(self, offset: float, ddof: int = 0) -> Array:
+        """(M,) sqrt(variance + offset), what standardised features are divided by; 1 where that would be 0."""
+        scale: Array = np.sqrt(self.variance(ddof) + offset)
+        return np.where(scale > 0, scale, 1.0)
+
+
+class CovarianceStream:
+    """Full moments of float32 samples that come a few at a time, at the speed of large products on all threads.
+
+    Rows are collected, less the mean of the first ones, into blocks of `buffer_rows`; of each block's symmetric product XᵀX the
+    tiles on and below the diagonal are computed and added up in float64.
+
+    Parameters
+    ----------
+    n_features : int
+        M.
+    engine : Threads
+    buffer_rows : int
+        Fewer need less memory, more are faster.
+
+    Examples
+    --------
+    >>> X = np.arange(12, dtype=np.float32).reshape(6, 2)
+    >>> from poolwise.engine.threads import Threads
+    >>> with Threads(1) as engine:
+    ...     stream = CovarianceStream(2, engine)
+    ...     stream.add(X[:4])
+    ...     stream.add(X[4:])
+    ...     moments = stream.moments()
+    >>> moments.n, moments.mean
+    (6, array([5., 6.]))
+    """
+
+    def __init__(self, n_features: int, engine: Threads, buffer_rows: int = _ROWS_PER_BUFFER) -> None:
+        self._engine = engine
+        self._rows = np.empty((buffer_rows, n_features), np.float32)
+        self._n = self._filled = 0
+        self._centre = np.zeros(n_features, np.float32)
+        self._sum, self._products = np.zeros(n_features), np.zeros((n_features, n_features))
+
+    def add(self, X: Array) -> None:
+        """Take in rows, (samples, M)."""
+        if self._n + self._filled == 0:
+            self._centre = X.mean(axis=0, dtype=np.float64).astype(np.float32)
+        taken = 0
+        while taken < len(X):
+            n = min(len(X) - taken, len(self._rows) - self._filled)
+            np.subtract(X[taken : taken + n], self._centre, out=self._rows[self._filled : self._filled + n])
+            self._filled, taken = self._filled + n, taken + n
+            if self._filled == len(self._rows):
+                self._multiply()
+
+    def _multiply(self) -> None:
+        X = self._rows[: self._filled]
+        columns = spans(X.shape[1], _COLUMNS_PER_TILE)
+
+        def multiply(tile: tuple[slice, slice]) -> None:
+            below, left = tile
+            with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float32 is seen in the result
+                self._products[below, left] += X[:, below].T @ X[:, left]
+            if below == left:
+                self._sum[below] += X[:, below].sum(axis=0, dtype=np.float64)
+
+        self._engine.run(multiply, [(a, b) for j, a in enumerate(columns) for b in columns[: j + 1]])
+        self._n, self._filled = self._n + self._filled, 0
+
+    def moments(self) -> Moments:
+        """What has been seen; ends the stream."""
+        self._multiply()
+        result = Moments(len(self._sum), diagonal=True)  # no second matrix
+        result.n, result.diagonal, result.scatter = self._n, False, self._products
+        if self._n:
+            shift = self._sum / self._n
+            result.mean = shift + self._centre
+            Q = self._products
+            for part in spans(len(Q), _COLUMNS_PER_TILE):
+                Q[part, : part.stop] -= self._n * np.outer(shift[part], shift[: part.stop])
+                Q[: part.start, part] = Q[part, : part.start].T
+        return result

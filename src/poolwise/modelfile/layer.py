@@ -1,0 +1,113 @@
+"""A layer as JSON and arrays, and back.
+
+Without the arrays' numbers a layer is still known: `shell` makes one of zeros that take no memory.
+
+K : codes    d : numbers in a local vector    outputs : sides · K    cells : of all grids    width : numbers per cell
+"""
+
+from typing import Any
+
+import numpy as np
+
+from poolwise.method.descriptors import DESCRIPTORS
+from poolwise.method.encoders import ENCODERS
+from poolwise.method.layer import Layer
+from poolwise.method.nystrom import Projection
+from poolwise.method.pooling import POOLINGS
+from poolwise.method.pooling.cells import cell_edges
+from poolwise.method.scale import Scale
+from poolwise.method.whitening import Whitening
+from poolwise.modelfile.container import Tensor
+from poolwise.modelfile.parameters import part_from_json, part_to_json
+from poolwise.modelfile.strict_json import ModelFileError, anything, fields, flag, many, maybe, one_of, whole
+from poolwise.support.types import Array
+
+_MOST_CELLS = 1 << 16
+_LAYER = {
+    "image_shape": many(whole(1), 3, 3),
+    "descriptor": anything,
+    "encoder": anything,
+    "pooling": anything,
+    "codes": whole(1),
+    "per_cell": flag,
+    "projection": maybe(lambda value, where: fields(value, where, {"kind": one_of("nystrom", "pca"), "rows": whole(1)})),
+}
+
+
+def to_json(layer: Layer) -> dict[str, Any]:
+    """What a layer is, but for its numbers."""
+    projection = layer.projection
+    return {
+        "image_shape": list(layer.image_shape),
+        "descriptor": part_to_json(layer.descriptor),
+        "encoder": part_to_json(layer.encoder),
+        "pooling": part_to_json(layer.pooling),
+        "codes": len(layer.codes),
+        "per_cell": layer.scale.is_per_cell,
+        "projection": None if projection is None else {"kind": projection.kind, "rows": len(projection.T)},
+    }
+
+
+def to_arrays(layer: Layer) -> dict[str, Array]:
+    """Its numbers."""
+    arrays = {
+        "whitening_mean": layer.whitening.m,
+        "whitening_matrix": layer.whitening.W,
+        "codes": layer.codes,
+        "mean": layer.scale.mean,
+        "spread": layer.scale.spread,
+    }
+    return arrays if layer.projection is None else {**arrays, "projection": layer.projection.T}
+
+
+def shell(value: Any, where: str) -> Layer:
+    """The layer that JSON describes, checked, with zeros for its numbers."""
+    fields(value, where, _LAYER)
+    H, W, c = value["image_shape"]
+    parts = {
+        name: part_from_json(family, value[name], f"{where}.{name}")
+        for name, family in (("descriptor", DESCRIPTORS), ("encoder", ENCODERS), ("pooling", POOLINGS))
+    }
+    pooling, encoder, K = parts["pooling"], parts["encoder"], value["codes"]
+    if pooling.n_cells > _MOST_CELLS:
+        raise ModelFileError(f"{where}.pooling has {pooling.n_cells} cells; a file may have {_MOST_CELLS}")
+    h, w = parts["descriptor"].positions((H, W))
+    for rows, columns in pooling.grids:
+        cell_edges(h, rows)
+        cell_edges(w, columns)
+    d, width = parts["descriptor"].dimension(c), pooling.width(encoder.sides * K)
+    scale = _zeros(pooling.n_cells, width) if value["per_cell"] else _zeros(width)
+    described, projection = value["projection"], None
+    if described is not None:
+        rows = described["rows"]
+        if rows != width if described["kind"] == "nystrom" else rows > width:
+            raise ModelFileError(f"{where}.projection has {rows} rows, for {width} numbers per cell")
+        projection = Projection(described["kind"], _zeros(rows, width))
+    whitening = Whitening(_zeros(d), _zeros(d, d))
+    return Layer((H, W, c), **parts, whitening=whitening, codes=_zeros(K, d), scale=Scale(scale, scale), projection=projection)
+
+
+def _zeros(*shape: int) -> Array:
+    return np.broadcast_to(np.zeros(()), shape)
+
+
+def tensors(layer: Layer) -> dict[str, Tensor]:
+    """What its arrays must be."""
+    return {
+        name: Tensor("F32" if name == "codes" else "F64", array.shape, above=0 if name == "spread" else None)
+        for name, array in to_arrays(layer).items()
+    }
+
+
+def filled(layer: Layer, arrays: dict[str, Array]) -> Layer:
+    """A shell with its numbers."""
+    return Layer(
+        image_shape=layer.image_shape,
+        descriptor=layer.descriptor,
+        whitening=Whitening(arrays["whitening_mean"], arrays["whitening_matrix"]),
+        codes=arrays["codes"],
+        encoder=layer.encoder,
+        pooling=layer.pooling,
+        scale=Scale(arrays["mean"], arrays["spread"]),
+        projection=None if layer.projection is None else Projection(layer.projection.kind, arrays["projection"]),
+    )

@@ -1,0 +1,135 @@
+"""How the paper uses each data set: images, settings of the features, labels."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from poolwise.datasets import fetch_cifar10, fetch_cub200, fetch_stl10
+from poolwise.datasets.home import data_folder
+from poolwise.estimators import PooledFeatures
+from poolwise.method.pooling import Pool
+from poolwise.support.types import Array
+
+Home = str | os.PathLike[str] | None
+
+QUICK_TRAIN, QUICK_TEST = 4_000, 2_000
+QUICK_PATCHES, QUICK_ITERATIONS = 40_000, 10
+QUICK: dict[str, Any] = {"n_patches": QUICK_PATCHES, "dictionary__max_iter": QUICK_ITERATIONS}
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set as the paper uses it.
+
+    learn : (n, H, W, c) images for dictionary, scale, covariance and selection, or None for those of `train`
+    train, test : images, with labels    folds : rows of `train` of the data set's own protocol, if it has one
+    """
+
+    train: Array
+    train_labels: Array
+    test: Array
+    test_labels: Array
+    learn: Array | None = None
+    folds: tuple[Array, ...] = ()
+
+    def quick(self) -> "Data":
+        """The same with fewer images, taken evenly: some of the sets are sorted by class."""
+        train = np.linspace(0, len(self.train) - 1, min(QUICK_TRAIN, len(self.train)), dtype=np.int64)
+        test = np.linspace(0, len(self.test) - 1, min(QUICK_TEST, len(self.test)), dtype=np.int64)
+        learn = None if self.learn is None else self.learn[:: max(1, len(self.learn) // QUICK_TRAIN)]
+        folds = tuple(np.flatnonzero(np.isin(train, fold)) for fold in self.folds)
+        return Data(self.train[train], self.train_labels[train], self.test[test], self.test_labels[test], learn, folds)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a data set is used.
+
+    load : the data    changes : what differs from preset jia2012    gamma : of the SVM
+    n_images, positions, d : images encoded, positions in each and numbers per patch, for an estimate of the time
+    """
+
+    title: str
+    load: Callable[[Home], Data]
+    changes: dict[str, Any] = field(default_factory=dict)
+    gamma: float = 0.005
+    n_images: int = 60_000
+    positions: int = 27 * 27
+    d: int = 108
+
+    def features(self, M: int, *, seed: int, quick: bool, n_jobs: int | None, verbose: bool) -> PooledFeatures:
+        """A starting dictionary of M codes, not fitted."""
+        settings = {**self.changes, **(QUICK if quick else {})}
+        return PooledFeatures.preset("jia2012", n_codes=M, random_state=seed, n_jobs=n_jobs, verbose=int(verbose), **settings)
+
+
+def _cifar10(home: Home) -> Data:
+    train, test = (fetch_cifar10(data_home=home, subset=part) for part in ("train", "test"))
+    return Data(train.images, train.target, test.images, test.target)
+
+
+def _stl10(home: Home) -> Data:
+    """Everything is learned from the 5,000 training images."""
+    train, test = (fetch_stl10(data_home=home, subset=part) for part in ("train", "test"))
+    return Data(train.images, train.target, test.images, test.target, None, () if train.folds is None else tuple(train.folds))
+
+
+def _stl10_unlabeled(home: Home) -> Data:
+    """Everything but the SVM is learned from the 100,000 unlabelled images, as in the paper."""
+    return replace(_stl10(home), learn=fetch_stl10(data_home=home, subset="unlabeled").images)
+
+
+def _cub200(home: Home) -> Data:
+    """Training images are mirrored left-right, which doubles them."""
+    train, test = (fetch_cub200(data_home=home, subset=part) for part in ("train", "test"))
+    images = np.concatenate([train.images, train.images[:, :, ::-1]])
+    return Data(images, np.tile(train.target, 2), test.images, test.target)
+
+
+PROTOCOLS = {
+    "cifar10": Protocol("CIFAR-10", _cifar10),
+    "stl10": Protocol("STL-10 at 32×32, codes from the training images", _stl10, n_images=13_000),
+    "stl10-unlabeled": Protocol("STL-10 at 32×32", _stl10_unlabeled, n_images=113_000),
+    # (p / 255 - mean) / (std + 10) is (p - mean) / (std + 2550) of pixels in 0..255
+    "stl10-unit": Protocol("STL-10 at 32×32, pixels in 0..1", _stl10, {"descriptor__offset": 255 * 10.0}, n_images=13_000),
+    "cub200": Protocol(
+        "CUB-200-2011",
+        _cub200,
+        {"descriptor__size": 5, "pooling": Pool("max", grid=4)},
+        n_images=17_782,
+        positions=124 * 124,
+        d=75,
+    ),
+}
+# "stl10" means the paper's own protocol wherever its unlabelled images are available; results keep the two apart.
+STL10 = ("stl10-unlabeled", "stl10")
+
+
+def protocol_here(dataset: str, home: Home) -> str:
+    """The protocol that the data here allow for a data set."""
+    if dataset != "stl10":
+        return dataset
+    return STL10[0] if (data_folder(home) / "stl10_binary" / "unlabeled_X.bin").is_file() else STL10[1]
+
+
+@dataclass
+class Settings:
+    """What holds for a whole run: where data is, threads, whether stages show their progress."""
+
+    home: Home = None
+    n_jobs: int | None = None
+    verbose: bool = False
+
+    def __post_init__(self) -> None:
+        self._loaded: tuple[str, bool, Data] | None = None
+
+    def data(self, dataset: str, quick: bool) -> Data:
+        """A data set; the last one stays in memory."""
+        if self._loaded is None or self._loaded[:2] != (dataset, quick):
+            self._loaded = None
+            whole = PROTOCOLS[dataset].load(self.home)
+            self._loaded = dataset, quick, whole.quick() if quick else whole
+        return self._loaded[2]

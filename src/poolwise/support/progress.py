@@ -1,0 +1,89 @@
+"""Progress of long work, on stderr: a bar on a terminal, plain lines elsewhere; and how long each stage took."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+_QUIET_SECONDS = 2.0
+
+
+class Update(Protocol):
+    """Called as work goes on, with how much is done and a short note about it."""
+
+    def __call__(self, done: int, note: str = "") -> None: ...
+
+
+def silent(done: int, note: str = "") -> None:
+    """The `Update` of work that nobody watches."""
+
+
+class Stages:
+    """Times the stages of a piece of work, and shows them where `verbose` is set.
+
+    Attributes
+    ----------
+    seconds : dict of stage name to seconds
+
+    Examples
+    --------
+    >>> stages = Stages(verbose=False)
+    >>> with stages.stage("k-means", total=100) as update:
+    ...     update(1, "objective 3.2")
+    >>> list(stages.seconds)
+    ['k-means']
+    """
+
+    def __init__(self, verbose: bool = False, prefix: str = "") -> None:
+        self.verbose = verbose and sys.stderr is not None
+        self.prefix = prefix
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str, total: int | None = None) -> Iterator[Update]:
+        """Run one stage; the body calls update(done, note) as often as it likes."""
+        start = time.perf_counter()
+        title = f"{self.prefix}{name}"
+        if not self.verbose:
+            yield silent
+        elif getattr(sys.stderr, "isatty", bool)():
+            with _bar(title, total) as update:
+                yield update
+        else:
+            if total is None:  # nothing will be heard of it until it is done
+                print(f"{title} ...", file=sys.stderr, flush=True)
+            yield _lines(title, total)
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+        if self.verbose:
+            print(f"{title}: {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _bar(title: str, total: int | None) -> Iterator[Update]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = ("{task.description}", BarColumn(), "{task.percentage:>3.0f}%", TimeElapsedColumn())
+    note = TextColumn("{task.fields[note]}", markup=False)
+    with Progress(*columns, TimeRemainingColumn(), note, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total, note="")
+
+        def update(done: int, note: str = "") -> None:
+            bar.update(task, completed=done, note=note)
+
+        yield update
+
+
+def _lines(title: str, total: int | None) -> Update:
+    last = time.perf_counter()
+
+    def update(done: int, note: str = "") -> None:
+        nonlocal last
+        now = time.perf_counter()
+        if now - last >= _QUIET_SECONDS:
+            last = now
+            of = f" of {total:,}" if total is not None else ""
+            print(f"{title}: {done:,}{of}{', ' + note if note else ''}", file=sys.stderr, flush=True)
+
+    return update

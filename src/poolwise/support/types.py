@@ -1,0 +1,26 @@
+"""The types that all packages share; shapes and dtypes are in docstrings."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Rows = slice | Array  # which rows of something: a slice, or (n,) row numbers
+
+
+class ImageSource(ABC):
+    """Images that are not in memory. Wherever images are taken, an array or one of these will do; blocks are read from it.
+
+    shape : (n, H, W, c)    source[rows] : (len(rows), H, W, c) for a slice or an array of row numbers, from any thread
+    """
+
+    shape: tuple[int, int, int, int]
+    dtype: np.dtype[Any]
+    ndim = 4
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def __getitem__(self, rows: Any) -> Array: ...

@@ -1,0 +1,40 @@
+"""Small models of real photos, fitted once."""
+
+import numpy as np
+import pytest
+
+from poolwise import KMeans, LinearSVM, PooledFeatures, Threshold
+
+QUICK = {"n_patches": 4000, "dictionary": KMeans(max_iter=6), "random_state": 0, "n_jobs": 1}
+
+
+@pytest.fixture(scope="session")
+def labelled():
+    """100 photos of four pictures: images and names."""
+    from poolwise.datasets import load_photos
+
+    photos = load_photos(subset="train")
+    rows = np.flatnonzero(photos.target < 4)[::8]
+    return photos.images[rows], photos.target_names[photos.target[rows]]
+
+
+@pytest.fixture(scope="session")
+def chosen(labelled):
+    """10 of 40 codes."""
+    return PooledFeatures(10, 40, **QUICK).fit(labelled[0])
+
+
+@pytest.fixture(scope="session")
+def two_sided(labelled):
+    return PooledFeatures(6, 20, encoder=Threshold(two_sided=True), **QUICK).fit(labelled[0])
+
+
+@pytest.fixture(scope="session")
+def plain(labelled):
+    return PooledFeatures(9, **QUICK).fit(labelled[0])
+
+
+@pytest.fixture(scope="session")
+def svm(chosen, labelled):
+    """A classifier of four classes on the features of `chosen`."""
+    return LinearSVM(n_jobs=1).fit(chosen.transform(labelled[0]), labelled[1])

@@ -1,0 +1,43 @@
+"""Multiplications counted by hand from what the method multiplies."""
+
+import pytest
+
+from poolwise import LinearSVM, PooledFeatures
+from poolwise.analysis.cost import cost_of, milliseconds
+
+
+def test_plain_codes_cost_the_product_with_every_patch(plain):
+    assert cost_of(plain.layer_) == {"encoding": 27 * 27 * 108 * 9, "projection": 0, "classifier": 0}
+
+
+def test_the_paper_200_codes_of_6_by_6_patches(photos):
+    model = PooledFeatures(200, n_patches=2_000, dictionary="patches", random_state=0).fit(photos[:20])
+    assert cost_of(model.layer_)["encoding"] == 15_746_400
+
+
+def test_a_projection_multiplies_in_every_cell(chosen, two_sided):
+    assert cost_of(chosen.layer_)["projection"] == 4 * 10 * 10
+    assert cost_of(two_sided.layer_)["projection"] == 4 * 12 * 12
+    bound = chosen.reselect(projection="pca")  # all 40 codes, 10 directions
+    assert cost_of(bound.layer_) == {"encoding": 27 * 27 * 108 * 40, "projection": 4 * 40 * 10, "classifier": 0}
+    assert cost_of(chosen.reselect(projection=None).layer_)["projection"] == 0
+
+
+def test_a_classifier_multiplies_its_coefficients(chosen, svm, labelled):
+    assert cost_of(chosen.layer_, svm.coef_.shape)["classifier"] == 4 * 40
+    X = chosen.transform(labelled[0])
+    two = LinearSVM(n_jobs=1).fit(X, labelled[1] == labelled[1][0])
+    assert cost_of(chosen.layer_, two.coef_.shape)["classifier"] == 40
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_milliseconds_are_of_one_image_and_of_so_many_calls(labelled, chosen, repeats):
+    calls = []
+
+    class Counted:
+        def transform(self, images):
+            calls.append(len(images))
+            return chosen.transform(images)
+
+    assert 0 < milliseconds(Counted(), labelled[0][:5], repeats) < 10_000
+    assert calls == [5] * repeats

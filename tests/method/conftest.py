@@ -1,0 +1,51 @@
+import math
+
+import numpy as np
+import pytest
+
+from poolwise.method.descriptors import Patches
+from poolwise.method.encoders import ENCODERS, Threshold
+from poolwise.method.layer import Layer
+from poolwise.method.pooling import POOLINGS, Pool
+from poolwise.method.scale import Scale
+from poolwise.method.whitening import Whitening
+from poolwise.support.parameters import Flag
+
+
+def every_form(family):
+    """Every part of a family under each of its words, and with each of its flags turned over."""
+    for word, part in family.by_word.items():
+        plain = part.of_word(word)
+        yield plain
+        yield from (
+            plain.but(**{name: not one.default}) for name, one in part.described().items() if isinstance(one.kind, Flag)
+        )
+
+
+@pytest.fixture(params=list(every_form(ENCODERS)), ids=repr)
+def encoder(request):
+    """Every encoder of the registry: a new one is tested without a line here."""
+    return request.param
+
+
+@pytest.fixture(params=list(every_form(POOLINGS)), ids=repr)
+def pooling(request):
+    """Every pooling of the registry."""
+    return request.param
+
+
+@pytest.fixture
+def make_layer():
+    """A layer of random codes of unit norm and a random whitening, without scale and projection."""
+
+    def make(rng, K=20, *, shape=(32, 32, 3), descriptor=None, encoder=None, pooling=None) -> Layer:
+        descriptor, encoder, pooling = descriptor or Patches(), encoder or Threshold(), pooling or Pool()
+        d = descriptor.dimension(shape[2])
+        D = rng.normal(size=(K, d))
+        D = (D / np.linalg.norm(D, axis=1, keepdims=True)).astype(np.float32)
+        G = rng.normal(size=(d, d)) / math.sqrt(d)
+        white = Whitening(0.1 * rng.normal(size=d), np.eye(d) + 0.2 * (G + G.T))
+        scale = Scale.none(pooling.n_cells, pooling.width(encoder.sides * K))
+        return Layer(shape, descriptor, white, D, encoder, pooling, scale)
+
+    return make

@@ -1,0 +1,102 @@
+"""Held-out images, cost, and doubts about predictions."""
+
+import numpy as np
+import pytest
+
+from poolwise import KMeans, LinearSVM, PooledFeatures
+from poolwise.images.rows import RowsOf
+from poolwise.planning.measuring import Curve, Task, doubts, fit_cost, hold_out, measure
+
+SIZES = np.array([25, 50, 100, 200])
+
+
+def curve(means, *, spread=0.001, features_per_code=4):
+    runs = np.stack([np.asarray(means) - spread, np.asarray(means) + spread], axis=1)
+    return Curve("K-means", SIZES, runs, 0.1 + 0.01 * SIZES, features_per_code)
+
+
+def lawful(a=0.9, b=-0.8, **more):
+    return curve(a + b * SIZES**-0.25, **more)
+
+
+def test_every_class_gives_its_share_and_none_gives_all(rng):
+    labels = rng.permutation(np.repeat(list("abcd"), [40, 8, 2, 1]))
+    learn, test = hold_out(labels, 0.25, np.random.default_rng(3))
+    assert sorted([*learn, *test]) == list(range(51))
+    assert (np.diff(learn) > 0).all()
+    assert (np.diff(test) > 0).all()
+    assert dict(zip(*np.unique(labels[test], return_counts=True), strict=True)) == {"a": 10, "b": 2, "c": 1}
+    assert set(labels[learn]) == set("abcd")
+    assert hold_out(labels, 0.25, np.random.default_rng(3))[1].tolist() == test.tolist()
+    assert hold_out(labels, 0.25, np.random.default_rng(4))[1].tolist() != test.tolist()
+    most = hold_out(labels, 0.99, np.random.default_rng(3))[0]
+    assert set(labels[most]) == set("abcd")
+
+
+def test_cost_is_a_line_that_is_never_below_zero(rng):
+    milliseconds = 0.3 + 0.02 * SIZES + rng.normal(0, 0.01, 4)
+    slope, start = np.polyfit(SIZES, milliseconds, 1)
+    assert fit_cost(SIZES, milliseconds).at(3200) == pytest.approx(start + 3200 * slope)
+    assert fit_cost(SIZES, [0.01, 0.5, 1.5, 3.5]).fixed == 0  # the line of least squares starts below
+    assert fit_cost(SIZES, [4, 3, 2, 1]).per_code == 0
+
+
+def test_measure_is_fit_and_score_of_every_size_and_seed(photos):
+    labels = np.repeat(np.arange(16), 10)
+    rows = np.arange(160)
+    learn, test = rows[rows % 5 > 0], rows[rows % 5 == 0]
+    settings = {"n_patches": 3000, "dictionary": KMeans(max_iter=5)}
+    features, svm = PooledFeatures(**settings, n_jobs=1), LinearSVM(n_jobs=1)
+    seen = []
+    task = Task(RowsOf(photos, learn), labels[learn], RowsOf(photos, test), labels[test])
+    curves = measure(
+        task, features, svm, (4, 8), (5, 6), candidates=True, update=lambda done, note="": seen.append((done, note))
+    )
+    assert [one.name for one in curves] == ["K-means", "PDL"]
+    for one, factor in zip(curves, (None, 4), strict=True):
+        for i, K in enumerate((4, 8)):
+            for j, seed in enumerate((5, 6)):
+                model = PooledFeatures(K, factor and factor * K, **settings, random_state=seed)
+                X = model.fit(photos[learn]).transform(photos[learn])
+                score = LinearSVM().fit(X, labels[learn]).score(model.transform(photos[test]), labels[test])
+                assert one.accuracy[i, j] == score
+        assert one.features_per_code == 4
+        assert (one.milliseconds > 0).all()
+    assert [done for done, _ in seen] == list(range(9))
+    assert seen[5] == (5, "PDL, 4 codes, seed 6")
+    assert not hasattr(features, "layer_")
+
+
+def test_no_doubt_where_the_law_holds():
+    assert doubts([lawful()], [3200], 50_000, 10_000) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "images", "message"),
+    [
+        (curve([0.7, 0.69, 0.68, 0.66]), (50_000, 10_000), "does not rise with the codes"),
+        (curve([0.70, 0.78, 0.805, 0.805]), (50_000, 10_000), "rises less than the law says: take predictions as upper bounds"),
+        (curve([0.70, 0.71, 0.74, 0.80]), (50_000, 10_000), "rises more than the law says: take predictions as lower bounds"),
+        (lawful(a=1.3, b=-1.6), (50_000, 10_000), "the law rises to 130%"),
+        (lawful(spread=0.03), (50_000, 10_000), "is likely; give more --runs"),
+        (lawful(), (50_000, 500), "500 images to test on give an accuracy to ± 4.4% only"),
+        (lawful(features_per_code=8), (25_599, 10_000), "25,600 features, but there are 25,599 images"),
+    ],
+)
+def test_doubts_are_put_into_words(one, images, message):
+    found = doubts([one], [400, 3200], *images)
+    assert any(message in text for text in found), found
+
+
+def test_times_of_a_busy_machine_are_doubted():
+    one = lawful()
+    busy = Curve(one.name, SIZES, one.accuracy, np.array([0.06, 0.06, 1.0, 1.9]), 4)
+    (found,) = doubts([one, busy], [3200], 50_000, 10_000)
+    assert "the times lie far from a line" in found
+
+
+def test_one_run_has_no_spread():
+    one = Curve("K-means", SIZES, np.array([[0.5], [0.6], [0.7], [0.75]]), 0.1 * SIZES, 4)
+    assert one.std.tolist() == [0, 0, 0, 0]
+    assert one.mean.tolist() == [0.5, 0.6, 0.7, 0.75]
+    assert one.law.runs == 4

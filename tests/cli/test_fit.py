@@ -87,7 +87,7 @@ def test_what_is_written(arguments, expected):
         ("selection", WAYS),
         ("projection", ("nystrom", "pca", None)),
         ("dictionary", ("kmeans", "centroids", "spherical", "omp1", "patches", "gaussian")),
-        ("encoder", ("threshold", "triangle", "nearest")),
+        ("encoder", ("threshold", "triangle", "nearest", "llc")),
         ("pooling", ("average", "max", "sum", "rms")),
         ("dictionary__init", ("patches", "noise")),
         ("descriptor__contrast", ("std", "variance", None)),

@@ -25,6 +25,7 @@ from poolwise import (
     Threshold,
     Triangle,
 )
+from poolwise.method.encoders import LLC
 from poolwise.method.recipe import FAMILIES
 
 from settings import QUICK
@@ -42,6 +43,7 @@ OBJECTS = {
     ("encoder", "threshold"): Threshold(alpha=0.25, two_sided=False),
     ("encoder", "triangle"): Triangle(),
     ("encoder", "nearest"): Nearest(),
+    ("encoder", "llc"): LLC(),
     ("pooling", "average"): Pool("average", grid=2),
     ("pooling", "max"): Pool("max", grid=2),
     ("pooling", "sum"): Pool("sum", grid=2),

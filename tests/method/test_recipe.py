@@ -97,7 +97,7 @@ def test_presets_are_recipes(name):
         ({"whitening": ZCA(offset=np.nan)}, "offset must be a finite number of at least 0; got nan"),
         ({"dictionary": KMeans(max_iter=0)}, "max_iter must be a whole number of at least 1; got 0"),
         ({"dictionary": KMeans(tol=np.inf)}, "tol must be a finite number of at least 0; got inf"),
-        ({"encoder": "vq"}, "encoder must be one of 'threshold', 'triangle', 'nearest', or an object: Threshold(...), "),
+        ({"encoder": "vq"}, "encoder must be one of 'threshold', 'triangle', 'nearest', 'llc', or an object: Threshold(...), "),
         ({"encoder": Threshold(alpha="0.1")}, "alpha must be a finite number of at least 0; got '0.1'"),
         ({"encoder": Threshold(two_sided=1)}, "two_sided must be True or False; got 1"),
         ({"pooling": Pool(grid=0)}, "grid must be a whole number, (rows, columns), or a list of these; got 0"),

@@ -11,6 +11,8 @@ and for those with few samples inside the margin, where M is far from the Hessia
 X_A : (a, d) rows less their mean    K : (a, a) = X_A X_Aᵀ    y, s : (a,) ±1 and weights    S : Σ s over all samples
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 import scipy.linalg
 
@@ -30,18 +32,23 @@ def ridge_by_samples(K: Array, y: Array, s: Array, gamma_S: float) -> tuple[Arra
     return v - b * u, float(b)
 
 
-def ridge_by_features(X: Array, y: Array, s: Array, gamma_S: float) -> tuple[Array, float]:
-    """w : (d,) and b; X is overwritten.
+def ridge_by_features(blocks: Iterable[Array], y: Array, s: Array, gamma_S: float) -> tuple[Array, float]:
+    """w : (d,) and b. X_A comes in blocks of rows, so that H, (d, d), is all the memory that is needed.
 
-    >>> w, b = ridge_by_features(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), np.ones(2), 1.0)
+    >>> w, b = ridge_by_features([np.array([[1.0]]), np.array([[-1.0]])], np.array([1.0, -1.0]), np.ones(2), 1.0)
     >>> w.round(6), round(b, 6) + 0.0
     (array([0.666667]), 0.0)
     """
-    x_mean, y_mean = np.average(X, axis=0, weights=s), np.average(y, weights=s)
-    X -= x_mean
-    right = X.T @ (s * (y - y_mean))
-    X *= np.sqrt(s)[:, None]
-    H = X.T @ X
+    y_mean, total, done = np.average(y, weights=s), s.sum(), 0
+    H, right, first = np.zeros(()), np.zeros(()), np.zeros(())
+    for X in blocks:
+        weight = s[done : done + len(X), None]
+        right = right + X.T @ (weight[:, 0] * (y[done : done + len(X)] - y_mean))
+        first = first + (weight * X).sum(axis=0)
+        H = H + X.T @ (weight * X)
+        done += len(X)
+    x_mean = first / total
+    H -= np.outer(total * x_mean, x_mean)  # rows come less the mean of all of them, so little is lost here
     H.ravel()[:: len(H) + 1] += gamma_S
     w = _solve(H, right[:, None])[:, 0]
     return w, float(y_mean - x_mean @ w)
@@ -60,6 +67,6 @@ def _solve(H: Array, right: Array) -> Array:
 
 
 def flops(a: int, d: int, *, kernel_known: bool) -> float:
-    """Of one step, counted four times: it runs in float64 and on one thread."""
+    """Of one step, counted four times for its factor, which runs in float64 and on one thread."""
     m = min(a, d)
-    return 4 * (m**3 / 3 + (0 if kernel_known else 2.0 * a * d * m))
+    return 4 * m**3 / 3 + (0 if kernel_known else 4.0 * a * d * m)

@@ -116,6 +116,12 @@ class CentredRows:
         out[:, self.constant] = 0
         return out
 
+    def centred(self, some: Array, dtype: type = np.float64) -> Array:
+        """Some rows of X_c, a copy, 0 in constant columns."""
+        part: Array = np.subtract(self.X[some], self.mean, dtype=np.float64).astype(dtype, copy=False)
+        part[:, self.constant] = 0
+        return part
+
     def _block(self, rows: slice) -> Array:
         return self.X[rows] - self.mean.astype(self.X.dtype) if self._shift_first else self.X[rows]
 

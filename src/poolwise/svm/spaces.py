@@ -29,6 +29,8 @@ from poolwise.svm.rows import CentredRows
 
 _ROWS_PER_TILE = 1024
 _ROWS_PER_PANEL = 256
+_NEWTON_SHARE = 0.5  # of the memory of X, for a step of Newton's
+_ROWS_PER_NEWTON_BLOCK, _COLUMNS_PER_NEWTON_BLOCK = 1024, 256
 _VISIBLE_SHARE = 1e-3  # see the docstring
 _SAMPLES_IN_FLOAT64 = 16384  # samples whose kernel is float64: float32 lets no gradient fall below 1e-4 of the first
 _ROUNDING_OF_CORRELATIONS = 1e-6  # of correlations that were summed up in float32
@@ -102,18 +104,31 @@ class FeatureSpace:
 
     def newton_flops(self, a: int) -> float:
         """Of Newton's step for a problem with a samples inside the margin; infinite where it would take too much memory."""
-        large = 16 * a * self.size > max(0.05 * self.rows.X.nbytes, 1 << 24)
-        return np.inf if large else newton.flops(a, self.size, kernel_known=False)
+        d, X = self.size, self.rows.X
+        needed = 8 * min(a, d) ** 2 + (X.itemsize * a * d if a <= d else 0)
+        large = needed > max(_NEWTON_SHARE * X.nbytes, 1 << 24)
+        return np.inf if large else newton.flops(a, d, kernel_known=False)
 
     def newton(self, inside: Array, y: Array, s: Array, gamma_S: float) -> Array:
         """(p + 1,) where Newton's step ends: the last part. inside : (a,) indices of samples    y, s : (a,)"""
-        X = self.rows.X[inside] - self.rows.mean
-        X[:, self.rows.constant] = 0
-        if len(inside) <= self.size:
-            beta, b = newton.ridge_by_samples(X @ X.T, y, s, gamma_S)
-            W = beta @ X
-        else:
-            W, b = newton.ridge_by_features(X, y, s, gamma_S)
+        rows, a = self.rows, len(inside)
+        if a > self.size:
+            W, b = newton.ridge_by_features(
+                (rows.centred(inside[part]) for part in spans(a, _ROWS_PER_NEWTON_BLOCK)), y, s, gamma_S
+            )
+            return np.append(W, b)
+        X = rows.centred(inside, rows.X.dtype.type)
+        columns = spans(self.size, _COLUMNS_PER_NEWTON_BLOCK)
+
+        def product(some: slice) -> Array:
+            part = X[:, some].astype(np.float64, copy=False)
+            return np.asarray(part @ part.T)
+
+        K = np.zeros((a, a))
+        for part in rows.engine.map(product, columns):
+            K += part
+        beta, b = newton.ridge_by_samples(K, y, s, gamma_S)
+        W = np.concatenate([beta @ X[:, some].astype(np.float64, copy=False) for some in columns])
         return np.append(W, b)
 
     def complete(self, B: Array) -> Array:

@@ -12,12 +12,16 @@ import clustering
 import extraction
 import folder
 import memory
+import parts
 import selection
 import svm
 
 BENCHMARKS: dict[str, Callable[[], dict[str, object]]] = {
     "extract-200": partial(extraction.run, 200),
     "extract-1600": partial(extraction.run, 1600),
+    "extract-thresholds": parts.thresholds,
+    "second-order": parts.second_order,
+    "rank": parts.rank,
     "kmeans-round": clustering.run,
     "affinity-messages": selection.messages,
     "affinity-search": selection.search,

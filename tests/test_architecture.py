@@ -42,6 +42,7 @@ STAGES = [
     "encoders",
     "pooling",
     "scale",
+    "symmetry",
     "selection",
     "recipe",
     "presets",

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from poolwise.method.descriptors import Patches
     from poolwise.method.dictionary import KMeans, RandomCodes
     from poolwise.method.encoders import Nearest, Threshold, Triangle
-    from poolwise.method.pooling import Pool
+    from poolwise.method.pooling import Pool, SecondOrder
     from poolwise.method.scale import Standardize
     from poolwise.method.whitening import ZCA
     from poolwise.modelfile import load, save
@@ -24,7 +24,7 @@ _HOME = {
     "ZCA": "method.whitening",
     **dict.fromkeys(("KMeans", "RandomCodes"), "method.dictionary"),
     **dict.fromkeys(("Nearest", "Threshold", "Triangle"), "method.encoders"),
-    "Pool": "method.pooling",
+    **dict.fromkeys(("Pool", "SecondOrder"), "method.pooling"),
     "Standardize": "method.scale",
 }
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "Pool",
     "PooledFeatures",
     "RandomCodes",
+    "SecondOrder",
     "Standardize",
     "Threshold",
     "Triangle",

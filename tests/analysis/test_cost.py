@@ -7,7 +7,7 @@ from poolwise.analysis.cost import cost_of, milliseconds
 
 
 def test_plain_codes_cost_the_product_with_every_patch(plain):
-    assert cost_of(plain.layer_) == {"encoding": 27 * 27 * 108 * 9, "projection": 0, "classifier": 0}
+    assert cost_of(plain.layer_) == {"encoding": 27 * 27 * 108 * 9, "pooling": 0, "projection": 0, "classifier": 0}
 
 
 def test_the_paper_200_codes_of_6_by_6_patches(photos):
@@ -19,7 +19,7 @@ def test_a_projection_multiplies_in_every_cell(chosen, two_sided):
     assert cost_of(chosen.layer_)["projection"] == 4 * 10 * 10
     assert cost_of(two_sided.layer_)["projection"] == 4 * 12 * 12
     bound = chosen.reselect(projection="pca")  # all 40 codes, 10 directions
-    assert cost_of(bound.layer_) == {"encoding": 27 * 27 * 108 * 40, "projection": 4 * 40 * 10, "classifier": 0}
+    assert cost_of(bound.layer_) == {"encoding": 27 * 27 * 108 * 40, "pooling": 0, "projection": 4 * 40 * 10, "classifier": 0}
     assert cost_of(chosen.reselect(projection=None).layer_)["projection"] == 0
 
 

@@ -6,6 +6,15 @@ from poolwise.method.recipe import FAMILIES, PARAMETERS
 
 QUICK = ("--codes", "8", "--patches", "3000", "--max-iter", "5", "--jobs", "1", "--quiet")
 NAMES = ("cat", "grass", "page")
+PAST_THE_PAPER = {  # options of parts that the paper does not have
+    "rank": ("--rank", "20"),
+    "rank found": ("--rank", "auto", "--two-sided"),
+    "second order": ("--pool", "second_order", "--grid", "1"),
+    "supervised": ("--selection", "supervised", "--two-sided"),
+    "thresholds": ("--alpha", "0.1,0.25,1"),
+    "symmetry": ("--symmetry", "mirror"),
+    "all": ("--rank", "20", "--pool", "second_order", "--selection", "supervised", "--alpha", "0.25,1", "--symmetry", "mirror"),
+}
 
 
 def write_pngs(folder, images, labels):

@@ -44,16 +44,16 @@ def test_demo_prints_a_table_and_writes_the_picture(tmp_path):
 
 
 def test_json_is_one_object_on_stdout_and_quiet_is_quiet(tmp_path):
-    asked = ["demo", "--json", "--quiet", "--codes", "8", "--runs", "2", "-o", "[c].png"]
-    runs = [poolwise(*asked, "--jobs", jobs, cwd=tmp_path) for jobs in "12"]
+    asked = ["demo", "--json", "--quiet", "--codes", "3", "-o", "[c].png"]
+    runs = [poolwise(*asked, "--jobs", jobs, "--runs", count, cwd=tmp_path) for jobs, count in ("12", "21")]
     results = [json.loads(run.stdout) for run in runs]
     assert [run.stderr for run in runs] == ["", ""]
-    assert (results[0]["codes"], results[0]["candidates"], results[0]["runs"]) == (8, 64, 2)
+    assert (results[0]["codes"], results[0]["candidates"], results[0]["runs"]) == (3, 24, 2)
     assert results[0]["picture"] == "[c].png"
     for one, two in zip(*(result["methods"] for result in results), strict=True):
-        assert one["accuracies"] == two["accuracies"]
+        assert one["accuracies"][:1] == two["accuracies"]
         assert len(one["accuracies"]) == 2
-        assert one["features"] == 32
+        assert one["features"] == 12
         assert {"name", "accuracy", "accuracy_std", "images_per_second", "learn_seconds"} <= set(one)
 
 
@@ -90,9 +90,8 @@ def test_a_users_mistake_is_usage_without_a_traceback(tmp_path, arguments, messa
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
-def test_closed_streams_are_no_error(tmp_path, closed):
-    line = f'"{sys.executable}" -m poolwise demo --codes 2 --runs 1 {closed}'
+def test_closed_streams_are_no_error(tmp_path):
+    line = f'"{sys.executable}" -m poolwise demo --codes 2 --runs 1 >&- 2>&-'
     done = subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr

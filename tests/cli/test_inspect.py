@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from poolwise import load
+from poolwise import ZCA, KMeans, PooledFeatures, load
+from poolwise.images import open_images
+from poolwise.method.descriptors.patches import draw_tiles
 from poolwise.report import draw_clusters, draw_codes
+from poolwise.report.draw.pictures import whitened_pictures
 
 from make import images
-from small import QUICK
+from small import PAST_THE_PAPER, QUICK
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -32,7 +35,7 @@ def test_in_words(made, poolwise):
 def test_each_part_has_a_line_with_its_parameters(made, poolwise):
     lines = {line.split()[0]: line[12:] for line in poolwise("inspect", made.chosen).out.splitlines()[2:]}
     assert lines["descriptor"] == "patches, size 6x6, stride 1, contrast std, offset 10"
-    assert lines["whitening"] == "std, offset 0.1"
+    assert lines["whitening"] == "std, offset 0.1, rank none"
     assert lines["dictionary"].startswith("kmeans, init patches, max iter 5, tol 0.0001")
     assert "3,000 patches" in lines["dictionary"]
     assert lines["encoder"] == "threshold, alpha 0.25, two sided no"
@@ -45,7 +48,12 @@ def test_json(made, poolwise):
     sizes = {"codes": 8, "candidates": 24, "features": 32, "classes": 3, "image_shape": [32, 32, 3]}
     assert sizes.items() <= told.items()
     assert told["bytes"] == os.path.getsize(made.chosen)
-    assert told["multiply_adds"] == {"encoding": 27 * 27 * 108 * 8, "projection": 4 * 8 * 8, "classifier": 3 * 32}
+    assert told["multiply_adds"] == {
+        "encoding": 27 * 27 * 108 * 8,
+        "pooling": 0,
+        "projection": 4 * 8 * 8,
+        "classifier": 3 * 32,
+    }
     assert told["provenance"]["images"] == 60
     assert told["classifier"]["converged"]
 
@@ -98,6 +106,44 @@ def test_clusters_of_two_sided_codes(made, poolwise, tmp_path):
     fitted = poolwise("fit", made.train, "-o", tmp_path / "m.safetensors", *QUICK, "--candidates", "16", "--two-sided")
     assert fitted.code == 0
     assert poolwise("inspect", tmp_path / "m.safetensors", "--clusters", tmp_path / "b.png").code == 0
+
+
+@pytest.mark.parametrize("more", PAST_THE_PAPER.values(), ids=PAST_THE_PAPER)
+def test_pictures_of_parts_past_the_paper(made, poolwise, tmp_path, more):
+    path, codes, clusters = (tmp_path / name for name in ("m.safetensors", "a.png", "b.png"))
+    assert poolwise("fit", made.train, "-o", path, *QUICK, "--candidates", "16", *more).code == 0
+    shown = poolwise("inspect", path, "--codes", codes, "--clusters", clusters)
+    assert (shown.code, shown.err) == (0, "")
+    model = load(path)[0]
+    pictures = model.layer_.whitening.undo(model.codes_)  # (8, 108), whatever the rank
+    tiles = draw_tiles(pictures, (6, 6, 3))
+    drawn = np.asarray(Image.open(codes))
+    np.testing.assert_array_equal(drawn[3:51:8, 3:51:8], tiles[0])  # 8 pixels for one, behind a gap of 3
+    assert min(Image.open(clusters).size) > 50
+
+
+def test_whitened_codes_of_a_rank_are_those_of_full_whitening(made):
+    """A code of r directions, turned back, is what full whitening makes of the picture, in these directions."""
+    images = open_images(made.train)
+    model = PooledFeatures(8, whitening=ZCA(rank=30), n_patches=3000, dictionary=KMeans(max_iter=5), random_state=0).fit(images)
+    layer = model.layer_
+    whole = PooledFeatures(8, n_patches=3000, dictionary=KMeans(max_iter=5), random_state=0).fit(images).layer_.whitening
+    found = whitened_pictures(layer, layer.codes)
+    np.testing.assert_allclose(found, layer.whitening.undo(layer.codes) @ whole.W, atol=1e-5)
+
+
+def test_the_summary_names_symmetry_and_second_order(made, poolwise, tmp_path):
+    path = tmp_path / "m.safetensors"
+    more = ("--pool", "second_order", "--grid", "1", "--symmetry", "dihedral", "--classifier", "none", "--rank", "20")
+    assert poolwise("fit", made.train, "-o", path, *QUICK, *more).code == 0
+    text = poolwise("inspect", path).out
+    assert text.splitlines()[0] == (
+        "36 features of 32×32 colour images: 8 codes of 6×6 pixels, second-order pooling over 1×1 cells, averaged over the "
+        "eight turns and mirrors of the image"
+    )
+    assert "8 codes in 20 of 108 directions, 36 features" in text
+    encoding, pooling = 8 * 27 * 27 * (108 * 20 + 20 * 8), 8 * 27 * 27 * 8 * 8
+    assert f"encoding {encoding:,} + pooling {pooling:,}, for 8 copies of it" in text
 
 
 @pytest.mark.parametrize(

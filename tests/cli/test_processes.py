@@ -117,11 +117,15 @@ def test_ctrl_c_gives_130_and_leaves_nothing(made, many, tmp_path, what, moment)
     assert os.listdir(folder) == []
 
 
-def killed_at_random(arguments, cwd, check):
-    """Run a command to its end, to know how long it takes; then kill it KILLS times on the way, and check after each."""
+def seconds_of(arguments, cwd):
+    """Run a command to its end, to know how long it takes and what it writes."""
     begin = time.perf_counter()
     assert start(arguments, cwd).wait(120) == 0
-    seconds = time.perf_counter() - begin
+    return time.perf_counter() - begin
+
+
+def killed_at_random(arguments, cwd, seconds, check):
+    """Kill a command KILLS times on the way, and check after each."""
     for _ in range(KILLS):
         process = start(arguments, cwd)
         moment = RANDOM.uniform(0.3, 1.1) * seconds  # before that it only imports
@@ -143,19 +147,19 @@ def test_fit_that_is_killed_leaves_the_old_model_or_the_new(made, tmp_path):
         codes.append(load(target)[0].codes_.tobytes())
         target.write_bytes(old)
 
-    killed_at_random(arguments, tmp_path, check)
-    assert main([*arguments[:3], str(target), *arguments[4:]]) == 0
+    seconds = seconds_of(arguments, tmp_path)
     new = load(target)[0].codes_.tobytes()
     target.write_bytes(old)
+    killed_at_random(arguments, tmp_path, seconds, check)
     assert set(codes) <= {new, load(target)[0].codes_.tobytes()}
     assert len(codes) == KILLS
 
 
 def test_transform_that_is_killed_leaves_the_old_file_or_the_new(made, tmp_path, three_classes):
-    np.save(tmp_path / "x.npy", np.tile(three_classes["test"][0], (300, 1, 1, 1)))
+    np.save(tmp_path / "x.npy", np.tile(three_classes["test"][0], (100, 1, 1, 1)))
     arguments = ["transform", made.model, "x.npy", "-o", "f.npy", "--quiet"]
     target = tmp_path / "f.npy"
-    assert start(arguments, tmp_path).wait(120) == 0
+    seconds = seconds_of(arguments, tmp_path)
     new = target.read_bytes()
     np.save(target, np.arange(5))
     old = target.read_bytes()
@@ -165,7 +169,7 @@ def test_transform_that_is_killed_leaves_the_old_file_or_the_new(made, tmp_path,
         assert np.load(target).ndim in (1, 2)
         target.write_bytes(old)
 
-    killed_at_random(arguments, tmp_path, check)
+    killed_at_random(arguments, tmp_path, seconds, check)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,14 @@ import json
 import os
 import re
 
+import numpy as np
 import pytest
 from PIL import Image
 
-from small import QUICK
+from poolwise import load
+from poolwise.images import open_images
+
+from small import PAST_THE_PAPER, QUICK
 
 
 def data(path):
@@ -31,6 +35,43 @@ def test_a_model_with_labelled_images(made, poolwise, tmp_path):
     assert all(re.fullmatch(r"(cat|grass|page)/\d{5}\.png", name) for name in shown["regions"]["names"])
     assert f"{100 * told['accuracy']:.1f}" in page.read_text(encoding="utf-8")
     assert "poolwise fit" in page.read_text(encoding="utf-8")  # where it came from
+
+
+@pytest.mark.parametrize("more", PAST_THE_PAPER.values(), ids=PAST_THE_PAPER)
+def test_a_model_with_parts_past_the_paper(made, poolwise, tmp_path, more):
+    path, page = tmp_path / "m.safetensors", tmp_path / "r.html"
+    assert poolwise("fit", made.train, "-o", path, *QUICK, "--candidates", "16", *more).code == 0
+    done = poolwise("report", path, made.test, "-o", page, "--jobs", "1", "--json", "--quiet")
+    assert (done.code, done.err) == (0, "")
+    shown, model = json.loads(done.out), load(path)
+    assert shown["missing"] == {}
+    assert shown["accuracy"] == json.loads(poolwise("evaluate", path, made.test, "--json").out)["accuracy"]
+    assert shown["multiply_adds"] == json.loads(poolwise("inspect", path, "--json").out)["multiply_adds"]
+    features = model[0]
+    C, M = features.covariance_, 16
+    seen = np.concatenate([features.selected_ + start for start in range(0, len(C), M)])
+    left = np.trace(C - C[:, seen] @ np.linalg.pinv(C[np.ix_(seen, seen)]) @ C[seen]) / np.trace(C)
+    assert shown["unexplained"] == pytest.approx(left, abs=1e-6)
+    items = data(page)["regions"]["items"]
+    assert [len(code) > 0 for code in items] == (largest_activations(features.layer_, open_images(made.test)[:]) > 0).tolist()
+
+
+def largest_activations(layer, images):
+    """(K,) the largest activation of each code's first output."""
+    P = layer.descriptor(images.astype(np.float64))
+    F = layer.encoder(layer.whitening(P.reshape(-1, P.shape[-1])), layer.codes.astype(np.float64))
+    return F[:, : len(layer.codes)].max(axis=0)
+
+
+def test_the_first_sentence_names_symmetry_labels_and_second_order(made, poolwise, tmp_path):
+    path, page = tmp_path / "m.safetensors", tmp_path / "r.html"
+    assert poolwise("fit", made.train, "-o", path, *QUICK, "--candidates", "16", *PAST_THE_PAPER["all"]).code == 0
+    assert poolwise("report", path, "-o", page, "--quiet").code == 0
+    assert (
+        "It looks at 32×32 colour images through 8 small patterns of 6×6 pixels, kept of 16 because together they predict the "
+        "labels best, and notes how strongly every two of them are present together in each of 4 parts of the image: 544 "
+        "numbers per image, the same for its mirror image, from which a classifier tells 3 classes apart."
+    ) in page.read_text(encoding="utf-8")
 
 
 def test_without_images_it_says_what_is_missing(made, poolwise, tmp_path):

@@ -46,9 +46,18 @@ def test_replace_shows_the_function_one_block_at_a_time(held, array):
     np.testing.assert_array_equal(held.array, np.concatenate([array[rows] - array[rows][0] for rows in spans(103, 10)]))
 
 
-def test_what_replaces_a_block_must_have_its_shape(held):
+@pytest.mark.parametrize("size", [1, 10, 103, 1000])
+def test_rows_may_become_shorter(held, array, size):
+    held.replace(lambda block, factor: factor * block[:, :2], 3, size=size)
+    np.testing.assert_array_equal(held.array, 3 * array[:, :2])
+    assert (held.shape, held.array.dtype) == ((103, 2), np.float32)
+    held.replace(lambda block: block[:, ::-1], size=size)
+    np.testing.assert_array_equal(held.array, 3 * array[:, 1::-1])
+
+
+def test_what_replaces_a_block_must_have_its_rows(held):
     with pytest.raises(ValueError, match="could not broadcast"):
-        held.replace(lambda block: block[:, :2], size=10)
+        held.replace(lambda block: block[:2], size=10)
 
 
 def test_take_gives_a_copy_of_some_rows_in_their_order(held, array):

@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from poolwise import AffinitySelector
-from poolwise.method.selection import WAYS
+from poolwise.method.selection import UNSUPERVISED
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def X(rng):
     return np.hstack([signals * rng.uniform(1e-3, 1e3, 20) + rng.uniform(-1e4, 1e4, 20), np.ones((200, 2))])
 
 
-@pytest.mark.parametrize("selection", [way for way in WAYS if way not in ("random", "authors")])
+@pytest.mark.parametrize("selection", [way for way in UNSUPERVISED if way not in ("random", "authors")])
 def test_one_column_of_each_group_is_kept(X, selection):
     selector = AffinitySelector(5, selection=selection, random_state=0).fit(X)
     kept = selector.get_support(indices=True)
@@ -27,7 +27,7 @@ def test_one_column_of_each_group_is_kept(X, selection):
     np.testing.assert_array_equal(selector.transform(X), X[:, kept])
 
 
-@pytest.mark.parametrize("selection", WAYS)
+@pytest.mark.parametrize("selection", UNSUPERVISED)
 def test_columns_scale_and_offset_do_not_matter(X, rng, selection):
     a = AffinitySelector(7, selection=selection, random_state=0).fit(X)
     b = AffinitySelector(7, selection=selection, random_state=0).fit((X - X.mean(0)) * 2.0 ** rng.integers(-200, 200, 22))
@@ -47,6 +47,10 @@ def test_half_is_the_default_and_any_number_works(X):
         ({"n_features_to_select": 0}, "n_features_to_select must be a whole number of at least 1"),
         ({"n_features_to_select": 0.5}, "n_features_to_select must be a whole number"),
         ({"selection": "lasso"}, "selection must be one of"),
+        (
+            {"selection": "supervised"},
+            "selection must be one of 'affinity', 'kmedoids', 'greedy', 'cholesky', 'random', 'authors'; ",
+        ),
         ({"random_state": "x"}, "random_state must be"),
         ({"n_jobs": 0}, "n_jobs=0"),
     ],

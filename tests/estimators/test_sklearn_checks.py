@@ -2,7 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from poolwise import AffinitySelector, KMeans, LinearSVM, LinearSVMCV, Pool, PooledFeatures, Threshold
+from poolwise import ZCA, AffinitySelector, KMeans, LinearSVM, LinearSVMCV, Pool, PooledFeatures, SecondOrder, Threshold
 
 # The checks' data have as few as ten rows of two numbers.
 SMALL = {"n_codes": 2, "n_patches": 500, "dictionary": KMeans(max_iter=5)}
@@ -19,6 +19,9 @@ COATES = {"n_codes": 1, "n_patches": 500, "dictionary__max_iter": 5}  # two numb
         PooledFeatures.preset("coates2011", **COATES, n_candidates=1, selection="greedy", projection="pca"),
         PooledFeatures(**ONE, n_candidates=2, encoder="nearest", selection="kmedoids", projection=None),
         PooledFeatures(**ONE, encoder=Threshold(alpha=0.1, two_sided=True), pooling="max", whitening=None, scale="cell"),
+        PooledFeatures(**SMALL, encoder=Threshold((0.1, 0.5), True), symmetry="mirror"),
+        PooledFeatures(**ONE, n_candidates=2, pooling=SecondOrder(1, "log"), whitening=ZCA(rank="auto")),
+        PooledFeatures(**ONE, n_candidates=2, selection="supervised", whitening=ZCA(rank=1)),
         AffinitySelector(),
         AffinitySelector(selection="greedy", n_jobs=1),
         LinearSVM(),

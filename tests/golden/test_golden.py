@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline
 
-from poolwise import Pool, Threshold, Triangle, load
+from poolwise import Pool, SecondOrder, Threshold, Triangle, load
 from poolwise.modelfile import FORMAT, describe
 
 from make import images, oracle
@@ -30,7 +30,7 @@ def test_a_frozen_file_gives_what_it_gave(path):
         np.testing.assert_allclose(now[name], frozen[name], rtol=1e-3, atol=1e-4)
 
 
-WHOLE = [path for path in FILES if path.stem.split("-")[1] in ("features", "pipeline")]
+WHOLE = [path for path in FILES if path.stem.split("-")[1] in ("features", "pipeline", "supervised")]
 
 
 @pytest.mark.parametrize("path", WHOLE, ids=lambda path: path.stem)
@@ -61,6 +61,8 @@ FACTS = {  # codes, candidates, whether they were left out, what projects, numbe
     "searched": (2, None, False, None, 2),
     "triangle": (3, 6, False, "nystrom", 9),
     "slim": (6, 6, True, "pca", 24),
+    "second": (3, 6, False, None, 18),
+    "supervised": (3, 6, False, None, 24),
 }
 
 
@@ -87,3 +89,17 @@ def test_the_parts_of_the_newest_samples():
         slim.reselect()
     with pytest.raises(ValueError, match="fit again"):
         triangle.reselect()
+
+
+def test_the_parts_past_the_paper():
+    second, supervised = load(HERE / "2-second.safetensors"), load(HERE / "2-supervised.safetensors")
+    assert (second.layer_.pooling, second.layer_.symmetry) == (SecondOrder([(1, 1), (1, 2)]), "mirror")
+    assert second.layer_.whitening.W.shape == (9, 4)
+    assert second.candidates_.pooling == second.layer_.pooling
+    assert supervised.layer_.encoder == Threshold((0.25, 1.0))
+    assert supervised.candidates_.statistics.labelled.products.shape == (4 * 6, 3)
+    for model in (second, supervised):
+        np.testing.assert_allclose(model.transform(images()), model.layer_.features(images()), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(second.transform(images()), second.transform(images()[:, :, ::-1]), atol=1e-4)
+    with pytest.raises(ValueError, match="fit again"):
+        second.reselect()

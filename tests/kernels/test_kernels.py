@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 
-from poolwise.kernels import extraction, kmeans, svm
+from poolwise.kernels import extraction, kmeans, moments, roots, svm
 from poolwise.kernels.constants import MAX, SQUARE, SUM
 from poolwise.method.descriptors.patches import view_patches
 
@@ -36,24 +37,85 @@ def test_contrast_and_patch_columns(rng, stride, use_std):
 
 
 @pytest.mark.parametrize(("how", "reduce"), [(SUM, "sum"), (SQUARE, "square"), (MAX, "max")])
-@pytest.mark.parametrize(("sign", "theta"), [(1, 0), (-1, 0.3), (1, 5.0)])
-def test_pool_tile(rng, how, reduce, sign, theta):
+@pytest.mark.parametrize(("signs", "thetas"), [([1], [0]), ([-1], [0.3]), ([1], [5.0]), ([1, -1, 1, -1], [0, 0, 0.7, 0.7])])
+def test_pool_tile(rng, how, reduce, signs, thetas):
+    signs, thetas = np.array(signs, np.float32), np.array(thetas, np.float32)
+    sides = len(signs)
     y0, y1, x0, x1 = 2, 9, 3, 14
     w, total = x1 - x0, (y1 - y0) * (x1 - x0)
     Z = rng.normal(size=((y1 - y0) * (x1 - x0), 5)).astype(np.float32)
     y_edges, x_edges = np.array([0, 4, 7, 12]), np.array([0, 5, 20])
-    atoms = np.full((3, 2, 5), -np.inf if reduce == "max" else 0, np.float32)
-    t = np.empty(5, np.float32)
+    atoms = np.full((3, 2, sides, 5), -np.inf if reduce == "max" else 0, np.float32)
+    t = np.empty((sides, 5), np.float32)
     for n0, n1 in [(0, 1), (1, 30), (30, total)]:  # pieces that begin and end within a row
-        extraction.pool_tile(Z[n0:n1], n0, n1, (y0, x0), w, y_edges, x_edges, sign, theta, how, t, atoms)
-    F = np.maximum(sign * Z - theta, 0).reshape(y1 - y0, x1 - x0, 5)
+        extraction.pool_tile(Z[n0:n1], n0, n1, (y0, x0), w, y_edges, x_edges, signs, thetas, how, t, atoms)
+    F = np.maximum(signs[:, None] * Z[:, None] - thetas[:, None], 0).reshape(y1 - y0, x1 - x0, sides, 5)
     for i in range(3):
         for j in range(2):
             ys = slice(max(y_edges[i] - y0, 0), max(y_edges[i + 1] - y0, 0))
             xs = slice(max(x_edges[j] - x0, 0), max(x_edges[j + 1] - x0, 0))
-            part = F[ys, xs].reshape(-1, 5)
+            part = F[ys, xs].reshape(-1, sides, 5)
             expected = {"sum": part.sum(0), "square": (part**2).sum(0), "max": part.max(0)}[reduce]
             np.testing.assert_allclose(atoms[i, j], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("corner", "high", "wide"), [((0, 0), 12, 20), ((2, 3), 7, 11), ((5, 0), 1, 20), ((11, 19), 1, 1)])
+def test_positions_of_an_atom_become_neighbours(corner, high, wide):
+    y_edges, x_edges = np.array([0, 4, 7, 12]), np.array([0, 5, 20])
+    row, end = np.full(high * wide, -1), np.zeros((3, 2), np.int64)
+    moments.group_by_atom(corner, high, wide, y_edges, x_edges, row, end)
+    assert sorted(row) == list(range(high * wide))
+    atom = [
+        2 * (np.searchsorted(y_edges, corner[0] + n // wide, side="right") - 1)
+        + np.searchsorted(x_edges, corner[1] + n % wide, side="right")
+        - 1
+        for n in range(high * wide)
+    ]
+    np.testing.assert_array_equal(np.searchsorted(end.ravel(), row, side="right"), atom)
+
+
+def test_activations_of_a_tile_go_to_their_rows_and_columns(rng):
+    Z, row = rng.normal(size=(6, 4)).astype(np.float32), rng.permutation(8)[:6]
+    signs, thetas = np.array([1, -1, 1], np.float32), np.array([0.1, 0.2, 0.8], np.float32)
+    F = np.full((8, 3 * 7), 9, np.float32)
+    moments.activate_rows(Z, row, 2, 3, 7, signs, thetas, F)
+    expected = np.full((8, 3, 7), 9.0)
+    for n in range(6):
+        for s in range(3):
+            for k in range(3):
+                expected[row[n], s, 2 + k] = max(0, signs[s] * Z[n, k] - thetas[s])
+    np.testing.assert_allclose(F, expected.reshape(8, 21), rtol=1e-6)
+
+
+def test_outer_products_are_added_to_their_atoms(rng):
+    F = rng.normal(size=(9, 4)).astype(np.float32)
+    end = np.array([[3, 3], [4, 9]])  # the second atom has no position in this tile
+    atoms = rng.normal(size=(2, 2, 16)).astype(np.float32)
+    before = atoms.astype(np.float64)
+    moments.add_outer_products(F, end, np.empty((4, 4), np.float32), atoms)
+    parts = [F[:3], F[:0], F[3:4], F[4:]]
+    added = np.array([sum((np.outer(f, f) for f in part), np.zeros((4, 4))).ravel() for part in parts])
+    np.testing.assert_allclose(atoms, before + added.reshape(2, 2, 16), atol=1e-5)
+
+
+@pytest.mark.parametrize("K", [1, 2, 7, 40])
+@pytest.mark.parametrize("offset", [1e-3, 0.1, 1.0])
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_square_roots_of_matrices_of_any_rank(rng, K, offset, size):
+    A = [size * rng.normal(size=(K, rank)) for rank in (1, K, 3 * K)]
+    S = np.array([a @ a.T / K for a in A])
+    least = offset * np.trace(S, axis1=1, axis2=2) / K
+    S += least[:, None, None] * np.eye(K)
+    out = np.empty(S.shape, np.float32)
+    roots.square_roots(S.astype(np.float32), least, out)
+    for ours, s in zip(out, S, strict=True):
+        np.testing.assert_allclose(ours, scipy.linalg.sqrtm(s).real, atol=2e-4 * np.sqrt(np.trace(s)))
+
+
+def test_the_square_root_of_nothing_is_nothing():
+    out = np.ones((2, 3, 3), np.float32)
+    roots.square_roots(np.array([np.zeros((3, 3)), 4 * np.eye(3)], np.float32), np.array([0.0, 0.4]), out)
+    np.testing.assert_allclose(out, [np.zeros((3, 3)), 2 * np.eye(3)], atol=1e-5)
 
 
 def test_triangle(rng):

@@ -9,17 +9,19 @@ from poolwise.method.layer import Layer
 from poolwise.method.pooling import POOLINGS, Pool
 from poolwise.method.scale import Scale
 from poolwise.method.whitening import Whitening
-from poolwise.support.parameters import Flag
+from poolwise.support.parameters import Flag, Numbers
 
 
 def every_form(family):
-    """Every part of a family under each of its words, and with each of its flags turned over."""
+    """Every part of a family under each of its words, with each flag turned over, and with two of what may be several."""
     for word, part in family.by_word.items():
         plain = part.of_word(word)
         yield plain
-        yield from (
-            plain.but(**{name: not one.default}) for name, one in part.described().items() if isinstance(one.kind, Flag)
-        )
+        for name, one in part.described().items():
+            if isinstance(one.kind, Flag):
+                yield plain.but(**{name: not one.default})
+            elif isinstance(one.kind, Numbers):
+                yield plain.but(**{name: (one.default, one.default + 0.5)})
 
 
 @pytest.fixture(params=list(every_form(ENCODERS)), ids=repr)
@@ -38,14 +40,14 @@ def pooling(request):
 def make_layer():
     """A layer of random codes of unit norm and a random whitening, without scale and projection."""
 
-    def make(rng, K=20, *, shape=(32, 32, 3), descriptor=None, encoder=None, pooling=None) -> Layer:
+    def make(rng, K=20, *, shape=(32, 32, 3), descriptor=None, encoder=None, pooling=None, rank=None, symmetry=None) -> Layer:
         descriptor, encoder, pooling = descriptor or Patches(), encoder or Threshold(), pooling or Pool()
         d = descriptor.dimension(shape[2])
-        D = rng.normal(size=(K, d))
+        D = rng.normal(size=(K, rank or d))
         D = (D / np.linalg.norm(D, axis=1, keepdims=True)).astype(np.float32)
         G = rng.normal(size=(d, d)) / math.sqrt(d)
-        white = Whitening(0.1 * rng.normal(size=d), np.eye(d) + 0.2 * (G + G.T))
+        white = Whitening(0.1 * rng.normal(size=d), (np.eye(d) + 0.2 * (G + G.T))[:, :rank])
         scale = Scale.none(pooling.n_cells, pooling.width(encoder.sides * K))
-        return Layer(shape, descriptor, white, D, encoder, pooling, scale)
+        return Layer(shape, descriptor, white, D, encoder, pooling, scale, symmetry=symmetry)
 
     return make

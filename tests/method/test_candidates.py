@@ -10,7 +10,7 @@ from poolwise.method.candidates import Candidates, Statistics
 from poolwise.method.encoders import Threshold
 from poolwise.method.nystrom import nystrom_projection, pca_projection
 from poolwise.method.scale import Scale
-from poolwise.method.selection import WAYS
+from poolwise.method.selection import UNSUPERVISED
 from poolwise.method.selection.choosing import select
 from poolwise.support.parameters import ParameterError
 from poolwise.support.progress import Stages
@@ -23,10 +23,10 @@ M = 30
 def candidates(request, rng, make_layer, photos):
     """Thirty random codes, and the covariance of their outputs, standardised, in the cells of the photos."""
     layer = make_layer(rng, M, encoder=Threshold(0.1, two_sided=request.param == 2))
-    x = layer.features(photos).reshape(-1, layer.n_outputs)
-    layer = replace(layer, scale=Scale(x.mean(axis=0), np.sqrt(x.var(axis=0) + 0.01)))
-    x = layer.features(photos).reshape(-1, layer.n_outputs)
-    return Candidates(layer, Statistics(np.cov(x.T, ddof=0), len(x)), seed=5)
+    x = layer.features(photos[::4]).reshape(-1, layer.n_outputs)
+    mean, spread = x.mean(axis=0), np.sqrt(x.var(axis=0) + 0.01)
+    C = np.cov(((x - mean) / spread).T, ddof=0)
+    return Candidates(replace(layer, scale=Scale(mean, spread)), Statistics(C, len(x)), seed=5)
 
 
 def choose(candidates, K, way="affinity", projection="nystrom", threads=2, stages=None):
@@ -34,7 +34,7 @@ def choose(candidates, K, way="affinity", projection="nystrom", threads=2, stage
         return candidates.choose(K, way, projection, engine=engine, stages=stages or Stages())
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", UNSUPERVISED)
 def test_the_codes_chosen_are_those_of_select_with_the_seed_of_the_candidates(candidates, engine, way):
     C = candidates.covariance_of_codes()
     expected = select(C, 7, way, rng=choosing_generator(5), engine=engine)
@@ -85,16 +85,16 @@ def test_one_or_all_may_be_chosen(candidates, photos, K, projection):
 
 def test_choosing_leaves_the_candidates_as_they_were(candidates):
     before = candidates.statistics.covariance.copy(), candidates.codes.copy(), candidates.layer.scale.mean.copy()
-    runs = [choose(candidates, 9, way, projection) for way in WAYS for projection in ("nystrom", "pca", None)]
+    runs = [choose(candidates, 9, way, projection) for way in UNSUPERVISED for projection in ("nystrom", "pca", None)]
     after = candidates.statistics.covariance, candidates.codes, candidates.layer.scale.mean
     for a, b in zip(before, after, strict=True):
         np.testing.assert_array_equal(a, b)
-    again = [choose(candidates, 9, way, projection) for way in WAYS for projection in ("nystrom", "pca", None)]
+    again = [choose(candidates, 9, way, projection) for way in UNSUPERVISED for projection in ("nystrom", "pca", None)]
     for (first, _), (second, _) in zip(runs, again, strict=True):
         np.testing.assert_array_equal(first.codes, second.codes)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", UNSUPERVISED)
 def test_the_same_layer_on_any_number_of_threads(candidates, way):
     layers = [choose(candidates, 9, way, threads=threads)[0] for threads in (1, 2, 4)]
     assert len({layer.codes.tobytes() for layer in layers}) == 1

@@ -30,6 +30,37 @@ def test_two_sided_threshold_is_the_threshold_of_the_codes_and_their_negatives(P
     np.testing.assert_allclose(Threshold(0.3, two_sided=True)(P, D), Threshold(0.3)(P, np.vstack([D, -D])))
 
 
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_several_thresholds_against_a_loop(P, D, two_sided):
+    F = Threshold(alpha=(1.0, 0.0, 0.25), two_sided=two_sided)(P, D)
+    for i, p in enumerate(P):
+        expected = []
+        for alpha in (0.0, 0.25, 1.0):  # ascending, each with its sides
+            expected += [max(0, d @ p - alpha) for d in D]
+            expected += [max(0, -d @ p - alpha) for d in D] * two_sided
+        np.testing.assert_allclose(F[i], expected, atol=1e-12)
+
+
+def test_one_threshold_in_a_tuple_is_that_threshold(P, D):
+    assert (Threshold((0.5,)).sides, Threshold((0.5,)).side_names) == (1, ("",))
+    np.testing.assert_array_equal(Threshold((0.5,))(P, D), Threshold(0.5)(P, D))
+    np.testing.assert_array_equal(Threshold([2, 1])(P, D), Threshold((1.0, 2.0))(P, D))
+
+
+def test_the_sides_of_several_thresholds_have_names():
+    assert Threshold((0.25, 1.0)).side_names == ("_above0.25", "_above1")
+    assert Threshold((1, 0.25), True).side_names == ("_pos_above0.25", "_neg_above0.25", "_pos_above1", "_neg_above1")
+    assert Threshold((1, 0.25), True).sides == 4
+
+
+@pytest.mark.parametrize(
+    "alpha", [(), (0.1, 0.1), (0.1, -1), (0.1, np.nan), (0.1, "1"), ((0.1,),), tuple(range(17)), "0.1,1", None, -0.1, True]
+)
+def test_senseless_thresholds_are_refused(alpha):
+    with pytest.raises(ParameterError, match="alpha must be a"):
+        ENCODERS.check("encoder", Threshold(alpha))
+
+
 def test_triangle_against_a_loop(P, D):
     F = Triangle()(P, D)
     for i, p in enumerate(P):
@@ -72,16 +103,17 @@ def test_only_a_signed_encoder_is_negative(P, D, encoder):
 
 
 @pytest.mark.parametrize("K", [5, 64, 320, 321, 1000])
-@pytest.mark.parametrize("two_sided", [False, True])
-def test_folded_tiles_hold_every_code_once(rng, make_layer, K, two_sided):
-    layer = make_layer(rng, K, shape=(2, 2, 1), descriptor=Patches(2), encoder=Threshold(two_sided=two_sided))
+@pytest.mark.parametrize("encoder", [Threshold(), Threshold(two_sided=True), Threshold((0.1, 0.7), two_sided=True)], ids=repr)
+def test_folded_tiles_hold_every_code_once(rng, make_layer, K, encoder):
+    layer = make_layer(rng, K, shape=(2, 2, 1), descriptor=Patches(2), encoder=encoder)
     folded, _ = fold_dictionary(layer, layer.encoder.fused(layer.codes, layer.whitening))
     d, white = layer.codes.shape[1], layer.whitening
     ends = np.cumsum(folded.widths) * (d + 1)
     tiles = [folded.B[end - (d + 1) * q : end].reshape(d + 1, q) for end, q in zip(ends, folded.widths, strict=True)]
     p = rng.normal(size=d)
-    Z = np.concatenate([np.append(p - folded.centre, 1) @ tile for tile in tiles]) - folded.theta
-    np.testing.assert_allclose(Z, layer.codes @ white.W @ (p - white.m) - 0.25, atol=1e-4)
+    Z = np.concatenate([np.append(p - folded.centre, 1) @ tile for tile in tiles])
+    F = np.maximum(0, folded.signs[:, None] * Z - folded.thetas[:, None]).ravel()
+    np.testing.assert_allclose(F, encoder(white(p[None]), layer.codes)[0], atol=1e-4)
     assert folded.widths.sum() == K
 
 
@@ -93,7 +125,8 @@ def test_the_fused_form_of_a_code_is_one_product(rng, P, D, encoder):
     Z = (P - white.centre) @ folded.F.T + folded.b
     W = white(P)
     if folded.activation == "threshold":
-        np.testing.assert_allclose(Z - folded.theta, W @ D.T - encoder.alpha, atol=1e-12)
+        sides = [np.maximum(0, s * Z - theta) for s, theta in zip(folded.signs, folded.thetas, strict=True)]
+        np.testing.assert_allclose(np.hstack(sides), encoder(W, D), atol=1e-12)
         return
     assert folded.together
     np.testing.assert_allclose(-2 * Z[:, :5] + (W**2).sum(axis=1)[:, None], ((W[:, None] - D) ** 2).sum(axis=2), atol=1e-12)

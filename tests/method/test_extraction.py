@@ -37,7 +37,7 @@ def with_scale_and_projection(layer, rng, per_cell, kind):
 
 
 def is_fused(layer):
-    return layer.encoder.fused(layer.codes, layer.whitening) is not None and isinstance(layer.pooling, Pool)
+    return layer.encoder.fused(layer.codes, layer.whitening.inner) is not None
 
 
 def test_every_encoder_and_pooling(rng, make_layer, photos, encoder, pooling):
@@ -74,6 +74,20 @@ def test_any_shape_patch_stride_and_contrast(rng, make_layer, encoder, shape, si
     )
 
 
+@pytest.mark.parametrize("rank", [1, 20, 107])
+@pytest.mark.parametrize("make_pass", [prepare, PlainPass])
+def test_any_rank(rng, make_layer, photos, encoder, rank, make_pass):
+    assert_same(make_pass(make_layer(rng, 30, encoder=encoder, rank=rank)), photos[:2, :, :])
+
+
+def test_codes_turned_like_the_patches_respond_as_before(rng, make_layer, photos, encoder):
+    """Whitened patches may be turned: what counts are scalar products and distances."""
+    layer = make_layer(rng, encoder=encoder)
+    Q = np.linalg.qr(rng.normal(size=(108, 108)))[0]
+    turned = replace(layer, whitening=Whitening(layer.whitening.m, layer.whitening.W @ Q), codes=layer.codes @ Q)
+    np.testing.assert_allclose(turned.features(photos[:2]), layer.features(photos[:2]), atol=1e-5)
+
+
 @pytest.mark.parametrize("per_cell", [False, True])
 @pytest.mark.parametrize("kind", ["nystrom", "pca", None])
 @pytest.mark.parametrize("make_pass", [prepare, PlainPass])
@@ -82,7 +96,7 @@ def test_scale_and_projection(rng, make_layer, photos, encoder, per_cell, kind, 
     assert_same(make_pass(layer), photos[:3])
 
 
-@pytest.mark.parametrize("K", [64, 65, 320, 700])
+@pytest.mark.parametrize("K", [64, 65, 700])
 @pytest.mark.parametrize("two_sided", [False, True])
 def test_more_codes_than_one_tile_holds(rng, make_layer, photos, K, two_sided):
     assert_same(prepare(make_layer(rng, K, encoder=Threshold(two_sided=two_sided))), photos[:1])
@@ -134,7 +148,7 @@ def test_the_plain_pass_with_every_encoder_and_pooling(rng, make_layer, photos, 
     assert_same(PlainPass(make_layer(rng, encoder=encoder, pooling=pooling.but(grid=[1, 2, (1, 3)]))), photos[:3])
 
 
-@pytest.mark.parametrize("rows", [1, 4, 11])
+@pytest.mark.parametrize("rows", [1, 11])
 def test_the_plain_pass_in_blocks_of_rows(rng, make_layer, photos, monkeypatch, encoder, pooling, rows):
     layer = make_layer(rng, encoder=encoder, pooling=pooling.but(grid=[2, 3, (1, 5)]))
     in_blocks = count_calls(encoder)
@@ -195,7 +209,7 @@ def test_a_signed_encoder_with_scale_and_projection(rng, make_layer, photos):
 @pytest.mark.parametrize("blocks", [pooled_blocks, feature_blocks])
 def test_blocks_and_threads_do_not_change_a_bit(rng, make_layer, photos, monkeypatch, make_pass, blocks):
     ready = make_pass(with_scale_and_projection(make_layer(rng, 33), rng, False, None))
-    images = photos if make_pass is prepare else photos[:30]
+    images = photos[:60] if make_pass is prepare else photos[:20]
     with Threads(1):  # holds BLAS to one thread: its own threads would round differently
         whole = ready.pooled(images) if blocks is pooled_blocks else features_of(ready, images)
     for n_jobs, block_bytes in [(1, 1 << 20), (2, 1), (4, 100_000)]:

@@ -9,7 +9,7 @@ import pytest
 from poolwise.method.descriptors import Patches
 from poolwise.method.encoders import Nearest, Threshold, Triangle
 from poolwise.method.nystrom import Projection
-from poolwise.method.pooling import Pool
+from poolwise.method.pooling import Pool, SecondOrder
 from poolwise.method.scale import Scale
 
 
@@ -23,8 +23,11 @@ def contrast(p, kind, offset):
 def activation(p, D, encoder):
     """As the paper words it, code by code."""
     if isinstance(encoder, Threshold):
-        positive = [max(0, d @ p - encoder.alpha) for d in D]
-        return positive + [max(0, -d @ p - encoder.alpha) for d in D] if encoder.two_sided else positive
+        found = []
+        for alpha in encoder.alpha if isinstance(encoder.alpha, tuple) else (encoder.alpha,):
+            found += [max(0, d @ p - alpha) for d in D]
+            found += [max(0, -d @ p - alpha) for d in D] if encoder.two_sided else []
+        return found
     distance = [np.linalg.norm(p - d) for d in D]
     if isinstance(encoder, Triangle):
         return [max(0, np.mean(distance) - one) for one in distance]
@@ -52,12 +55,12 @@ def by_hand(layer, image):
         F.append([])
         for x in range(0, W - pw + 1, cut.stride):
             p = contrast(image[y : y + ph, x : x + pw].ravel(), cut.contrast, cut.offset)
-            F[-1].append(activation(layer.whitening.W @ (p - layer.whitening.m), D, layer.encoder))
+            F[-1].append(activation(layer.whitening.W.T @ (p - layer.whitening.m), D, layer.encoder))
     x = (pooled(F, layer.pooling.how, layer.pooling.grids) - layer.scale.mean) / layer.scale.spread
     return (x if layer.projection is None else np.array([layer.projection.T @ cell for cell in x])).ravel()
 
 
-@pytest.mark.parametrize("encoder", [Threshold(), Threshold(0.1, two_sided=True), Triangle(), Nearest()], ids=repr)
+@pytest.mark.parametrize("encoder", [Threshold(), Threshold((0.1, 0.6), two_sided=True), Triangle(), Nearest()], ids=repr)
 @pytest.mark.parametrize("how", ["average", "max", "sum", "rms"])
 @pytest.mark.parametrize(
     ("shape", "descriptor", "grid"),
@@ -97,12 +100,22 @@ def test_a_layer_knows_its_size(rng, make_layer):
     assert layer.n_outputs == 14
     assert layer.n_cells == 5
     assert layer.n_features == 5 * 14
-    assert layer.multiply_adds == {"encoding": 9 * 13 * 72 * 7, "projection": 0}
+    assert layer.multiply_adds == {"encoding": 9 * 13 * 72 * 7, "pooling": 0, "projection": 0}
     projected = replace(layer, projection=Projection("pca", rng.normal(size=(4, 14))))
     assert projected.n_features == 5 * 4
-    assert projected.multiply_adds == {"encoding": 9 * 13 * 72 * 7, "projection": 5 * 4 * 14}
+    assert projected.multiply_adds == {"encoding": 9 * 13 * 72 * 7, "pooling": 0, "projection": 5 * 4 * 14}
     for one in (layer, projected):
         assert one.features(rng.uniform(0, 255, size=(2, 20, 30, 3))).shape == (2, one.n_features)
+
+
+@pytest.mark.parametrize(("symmetry", "copies"), [(None, 1), ("mirror", 2), ("dihedral", 8)])
+@pytest.mark.parametrize("rank", [None, 30])
+def test_a_layer_knows_its_cost(rng, make_layer, symmetry, copies, rank):
+    cut = Patches((4, 6), stride=2)
+    layer = make_layer(rng, 7, shape=(20, 30, 3), descriptor=cut, pooling=SecondOrder(grid=1), rank=rank, symmetry=symmetry)
+    positions, products = copies * 9 * 13, 72 * 7 if rank is None else 72 * 30 + 30 * 7
+    assert layer.multiply_adds == {"encoding": positions * products, "pooling": positions * 7 * 7, "projection": 0}
+    assert layer.n_features == 28
 
 
 def test_features_of_every_encoder_and_pooling_are_as_many_as_it_says(rng, make_layer, photos, encoder, pooling):

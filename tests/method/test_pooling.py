@@ -63,7 +63,8 @@ def test_atoms_combine_to_the_cells_of_every_level(rng, pool):
     atoms = np.array(
         [[reduce(F[ye[i] : ye[i + 1], xe[j] : xe[j + 1]]) for j in range(len(xe) - 1)] for i in range(len(ye) - 1)]
     )
-    out = Pool(pool, [1, 2, (3, 4)]).finish(atoms[None].astype(np.float32), cells)
+    pooling = Pool(pool, [1, 2, (3, 4)])
+    out = pooling.normalized(pooling.combine(atoms[None].astype(np.float32), cells))
     assert out.shape == (1, 17, 2)
     assert out.dtype == np.float32
     np.testing.assert_allclose(out[0], pool_activations(F, pool, [1, 2, (3, 4)]), rtol=1e-5, atol=1e-5)
@@ -81,7 +82,7 @@ def test_rows_of_positions_may_come_in_any_pieces(rng, pooling, rows, shift):
         for piece in reversed(spans(11, rows)):  # nor does their order matter
             pooling.add(f[piece], piece.start, cells, into)
         accumulators.append(into)
-    out = pooling.finish(np.stack(accumulators), cells)
+    out = pooling.normalized(pooling.combine(np.stack(accumulators), cells))
     assert out.shape == (2, pooling.n_cells, pooling.width(3))
     assert out.dtype == np.float32
     np.testing.assert_allclose(out, [pooling(f.astype(np.float64)) for f in F], rtol=1e-4, atol=1e-4)
@@ -125,5 +126,7 @@ def test_an_unknown_word_is_refused(rng, word):
     for pool in (lambda: pool_activations(F, word), lambda: Pool(word)(F), lambda: POOLINGS.check("pooling", Pool(word))):
         with pytest.raises(ParameterError, match="how must be one of 'average', 'max', 'sum', 'rms'; got"):
             pool()
-    with pytest.raises(ParameterError, match="pooling must be one of 'average', 'max', 'sum', 'rms', or an object: Pool"):
+    with pytest.raises(
+        ParameterError, match="pooling must be one of 'average', 'max', 'sum', 'rms', 'second_order', or an object: Pool"
+    ):
         POOLINGS.check("pooling", word)

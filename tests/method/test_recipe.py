@@ -104,7 +104,8 @@ def test_presets_are_recipes(name):
         ({"scale": "std"}, "scale must be one of 'shared', 'cell', None, or an object: Standardize(...); got 'std'"),
         (
             {"selection": None},
-            "selection must be one of 'affinity', 'kmedoids', 'greedy', 'cholesky', 'random', 'authors'; got None",
+            "selection must be one of 'affinity', 'kmedoids', 'greedy', 'cholesky', 'random', 'authors', "
+            "'supervised'; got None",
         ),
         ({"projection": "Nystrom"}, "projection must be one of 'nystrom', 'pca', None; got 'Nystrom'"),
     ],

@@ -11,9 +11,10 @@ from scipy.linalg.lapack import dpstrf
 
 from poolwise.engine.threads import Threads
 from poolwise.method.nystrom import approximation_error
-from poolwise.method.selection import WAYS, Way, WayName, authors
+from poolwise.method.selection import UNSUPERVISED, WAYS, Way, WayName, authors
 from poolwise.method.selection.choosing import Selection, nearest_exemplar, select, similarity
 from poolwise.method.selection.pivots import pivots
+from poolwise.method.selection.supervised import Labelled
 from poolwise.support.parameters import ParameterError
 
 M = 240
@@ -24,6 +25,7 @@ SEEDS = {
     "authors": 1,
     "greedy": 1,
     "cholesky": 1,
+    "supervised": 1,
 }  # ten of affinity: test_affinity.py
 
 
@@ -43,12 +45,20 @@ def covariances():
     return {name: np.cov(X.T) for name, X in samples.items()}
 
 
+@pytest.fixture(scope="module")
+def labelled(covariances):
+    """What some images and targets could say of each: the covariance as it is, and products that it allows."""
+    rng = np.random.default_rng(1)
+    return {name: Labelled(C, C @ rng.normal(size=(M, 3)), 9.0, 400) for name, C in covariances.items()}
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["plain", "copies", "ties", "dead"])
 @pytest.mark.parametrize("K", [1, 2, 5, 50, 200, M - 1, M])
-def test_exactly_k_and_a_label_for_every_candidate(covariances, engine, way, name, K):
+def test_exactly_k_and_a_label_for_every_candidate(covariances, labelled, engine, way, name, K):
     for seed in range(SEEDS[way]):
-        found = select(covariances[name], K, way, rng=np.random.default_rng(seed), engine=engine)
+        rng = np.random.default_rng(seed)
+        found = select(covariances[name], K, way, labelled=labelled[name], rng=rng, engine=engine)
         assert found.selected.tolist() == sorted(set(found.selected.tolist()))
         assert found.selected.shape == (K,)
         assert found.label.shape == found.cluster.shape == (M,)
@@ -57,28 +67,30 @@ def test_exactly_k_and_a_label_for_every_candidate(covariances, engine, way, nam
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "authors"])
-def test_each_candidate_is_represented_by_the_selected_code_most_similar_to_it(covariances, engine, rng, way):
+def test_each_candidate_is_represented_by_the_selected_code_most_similar_to_it(covariances, labelled, engine, rng, way):
     S = similarity(covariances["plain"])
-    found = select(covariances["plain"], 15, way, rng=rng, engine=engine)
+    found = select(covariances["plain"], 15, way, labelled=labelled["plain"], rng=rng, engine=engine)
     np.testing.assert_allclose(S[np.arange(M), found.cluster], S[:, found.selected].max(axis=1), atol=1e-4)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_codes_without_variance_are_selected_last(covariances, engine, rng, way):
+def test_codes_without_variance_are_selected_last(covariances, labelled, engine, rng, way):
     alive = np.flatnonzero(np.diagonal(covariances["dead"]) > 0)
-    few = select(covariances["dead"], 40, way, rng=rng, engine=engine).selected
+    few = select(covariances["dead"], 40, way, labelled=labelled["dead"], rng=rng, engine=engine).selected
     assert set(few) <= set(alive)
-    many = select(covariances["dead"], len(alive) + 3, way, rng=rng, engine=engine).selected
+    many = select(covariances["dead"], len(alive) + 3, way, labelled=labelled["dead"], rng=rng, engine=engine).selected
     assert set(alive) <= set(many)
-    assert select(np.zeros((4, 4)), 2, way, rng=rng, engine=engine).selected.tolist() == [0, 1]
+    nothing = Labelled(np.zeros((4, 4)), np.zeros((4, 2)), 1.0, 9)
+    assert select(np.zeros((4, 4)), 2, way, labelled=nothing, rng=rng, engine=engine).selected.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_same_seed_same_codes_on_any_number_of_threads(covariances, way):
-    results = set()
+def test_same_seed_same_codes_on_any_number_of_threads(covariances, labelled, way):
+    C, results = covariances["plain"], set()
     for threads in (1, 2, 4):
         with Threads(threads) as engine:
-            results.add(select(covariances["plain"], 20, way, rng=np.random.default_rng(7), engine=engine).selected.tobytes())
+            found = select(C, 20, way, labelled=labelled["plain"], rng=np.random.default_rng(7), engine=engine)
+            results.add(found.selected.tobytes())
     assert len(results) == 1
 
 
@@ -175,8 +187,15 @@ def test_an_unknown_way_is_refused(C, engine, rng, way):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["plain", "dead"])
-def test_a_selection_knows_how_many_there_were_to_choose_from(covariances, engine, rng, way, name):
-    assert select(covariances[name], 7, way, rng=rng, engine=engine).n_candidates == M
+def test_a_selection_knows_how_many_there_were_to_choose_from(covariances, labelled, engine, rng, way, name):
+    found = select(covariances[name], 7, way, labelled=labelled[name], rng=rng, engine=engine)
+    assert found.n_candidates == M
+
+
+def test_a_way_that_needs_labels_is_refused_without_them(C, engine, rng):
+    with pytest.raises(ValueError, match="selection='supervised' needs what images and labels say together; fit with it"):
+        select(C, 3, "supervised", rng=rng, engine=engine)
+    assert set(WAYS) - set(UNSUPERVISED) == {"supervised"}
 
 
 def test_a_slim_selection_has_no_clusters():

@@ -8,7 +8,7 @@ import pytest
 from safetensors import safe_open
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from poolwise import KMeans, LinearSVM, LinearSVMCV, Patches, Pool, PooledFeatures, Threshold, load, save
+from poolwise import ZCA, KMeans, LinearSVM, LinearSVMCV, Patches, Pool, PooledFeatures, SecondOrder, Threshold, load, save
 from poolwise.modelfile import ModelFileError
 
 from forge import join, opened_by_others, same, split
@@ -33,6 +33,11 @@ KINDS = {
     "cells": {"n_candidates": 12, "scale": "cell"},
     "super-patches": {"n_candidates": 12, "n_super_patches": 100},
     "rows": {"image_shape": (12, 12)},
+    "thresholds": {"n_candidates": 12, "encoder": Threshold((0.1, 0.5), True), "symmetry": "dihedral"},
+    "second order": {"pooling": SecondOrder(1), "whitening": ZCA(rank=5), "symmetry": "mirror"},
+    "second order, chosen": {"n_candidates": 12, "pooling": SecondOrder([1, 2], "power"), "scale": "cell"},
+    "supervised": {"n_candidates": 12, "selection": "supervised"},
+    "supervised, two sides": {"n_candidates": 12, "selection": "supervised", "encoder": Threshold(two_sided=True)},
 }
 CLASSIFIERS = {"none": None, "one gamma": LinearSVM(), "searched": LinearSVMCV([0.01, 0.1], cv=3)}
 
@@ -57,6 +62,8 @@ def arrays_of_features(model):
             "candidates.mean": candidates.layer.scale.mean,
             "candidates.spread": candidates.layer.scale.spread,
         }
+        labelled = candidates.statistics.labelled
+        arrays |= {} if labelled is None else {"candidates.gram": labelled.gram, "candidates.products": labelled.products}
     if selection is not None:
         arrays |= {"selection.selected": selection.selected, "selection.label": selection.label}
     if messages is not None:
@@ -122,7 +129,7 @@ def test_frozen_files(path):
 def test_files_of_every_kind(images, tmp_path, kind, classifier, slim):
     X = pd.DataFrame(images.reshape(40, -1), columns=[f"p{i}" for i in range(144)]) if kind == "rows" else images
     model = PooledFeatures(4, **{**SMALL, **KINDS[kind]})
-    model = model.fit(X) if classifier == "none" else make_pipeline(model, CLASSIFIERS[classifier]).fit(X, LABELS)
+    model = model.fit(X, LABELS) if classifier == "none" else make_pipeline(model, CLASSIFIERS[classifier]).fit(X, LABELS)
     path = tmp_path / "m.safetensors"
     save(model, path, slim=slim)
     again = load(path)

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from poolwise import ZCA, Patches, Pool, PooledFeatures, Standardize, Threshold, load, save
+from poolwise import ZCA, Patches, Pool, PooledFeatures, SecondOrder, Standardize, Threshold, load, save
 from poolwise.method.dictionary import DICTIONARIES
 from poolwise.method.presets import PRESETS
 from poolwise.method.selection import WAYS
@@ -52,6 +52,14 @@ SETTINGS = [
     {**QUICK, "whitening": ZCA("variance", offset=1)},
     {**QUICK, "descriptor": Patches((5, 8), stride=2), "image_shape": [32, 32, 3]},
     {**QUICK, "descriptor": Patches([5, 8])},
+    {**PDL, "encoder": Threshold((0.5, 0.1), True), "symmetry": "mirror"},
+    {**PDL, "encoder": Threshold([0.5, 0.1]), "selection": "supervised", "scale": "cell"},
+    {**PDL, "selection": "supervised", "projection": None, "pooling": Pool("max", grid=3)},
+    {**PDL, "selection": "supervised", "pooling": SecondOrder(1), "whitening": ZCA(rank=20)},
+    {**QUICK, "whitening": ZCA("variance", rank="auto"), "symmetry": "dihedral"},
+    {**PDL, "whitening": ZCA(rank=30), "encoder": "triangle"},
+    {**QUICK, "whitening": ZCA(rank=5000)},
+    *({**QUICK, "pooling": SecondOrder([1, 2], normalize, 0.2)} for normalize in ("root", "power", "log", None)),
 ]
 
 
@@ -59,19 +67,31 @@ def say(settings):
     return " ".join(f"{name}={value}" for name, value in settings.items() if QUICK.get(name) != value) or "plain"
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=say)
-def test_a_model_comes_back_as_it_was(photos, tmp_path, settings):
-    model = PooledFeatures(**settings).fit(photos)
+@pytest.fixture(scope="module")
+def some(photos):
+    """A quarter of the photos."""
+    return photos[::4]
+
+
+@pytest.fixture(scope="module", params=SETTINGS, ids=say)
+def fitted(request, some):
+    """A model of each setting, fitted once for all tests."""
+    return PooledFeatures(**request.param).fit(some, np.arange(len(some)) % 5)
+
+
+def test_a_model_comes_back_as_it_was(fitted, some, tmp_path):
+    model = fitted
     save(model, tmp_path / "model.safetensors")
     again = load(tmp_path / "model.safetensors")
     assert same(state(again), state(model))
-    assert again.transform(photos).tobytes() == model.transform(photos).tobytes()
+    assert again.transform(some).tobytes() == model.transform(some).tobytes()
     assert again.get_params() == model.get_params()
     assert again.get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
 
 
 @pytest.mark.parametrize("slim", [False, True])
-def test_numbers_of_numpy_come_back_as_numbers_of_python(photos, tmp_path, slim):
+def test_numbers_of_numpy_come_back_as_numbers_of_python(some, tmp_path, slim):
+    photos = some
     model, plain = PooledFeatures(**{**PDL, **NUMPY}).fit(photos), PooledFeatures(**{**PDL, **PLAIN}).fit(photos)
     for name, one in (("numpy", model), ("plain", plain)):
         save(one, tmp_path / f"{name}.safetensors", slim=slim)
@@ -82,7 +102,8 @@ def test_numbers_of_numpy_come_back_as_numbers_of_python(photos, tmp_path, slim)
 
 
 @pytest.mark.parametrize("alpha", [Fraction(1, 5), np.float32(0.2), np.float16(0.2)], ids=repr)
-def test_a_number_of_any_kind_can_be_saved(photos, tmp_path, alpha):
+def test_a_number_of_any_kind_can_be_saved(some, tmp_path, alpha):
+    photos = some
     model = PooledFeatures(**QUICK, encoder=Threshold(alpha)).fit(photos)
     save(model, tmp_path / "m.safetensors")
     again = load(tmp_path / "m.safetensors")
@@ -90,12 +111,11 @@ def test_a_number_of_any_kind_can_be_saved(photos, tmp_path, alpha):
     assert again.transform(photos).tobytes() == model.transform(photos).tobytes()
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=say)
-def test_a_slim_model_gives_the_same_features(photos, tmp_path, settings):
-    model = PooledFeatures(**settings).fit(photos)
+def test_a_slim_model_gives_the_same_features(fitted, some, tmp_path):
+    model = fitted
     save(model, tmp_path / "slim.safetensors", slim=True)
     again = load(tmp_path / "slim.safetensors")
-    assert again.transform(photos).tobytes() == model.transform(photos).tobytes()
+    assert again.transform(some).tobytes() == model.transform(some).tobytes()
     assert same(again.selected_, model.selected_)
     assert again.get_params() == model.get_params()
     document, arrays = read((tmp_path / "slim.safetensors").read_bytes())
@@ -143,6 +163,19 @@ def test_a_plain_model_has_nothing_to_leave_out(images, tmp_path):
 def test_choosing_again_gives_the_same_before_and_after(model, images, raw, tmp_path, changes):
     (tmp_path / "model.safetensors").write_bytes(raw)
     again = load(tmp_path / "model.safetensors")
+    a, b = again.reselect(**changes), model.reselect(**changes)
+    assert same({**state(a), "timings_": 0}, {**state(b), "timings_": 0})
+    assert a.transform(images).tobytes() == b.transform(images).tobytes()
+
+
+@pytest.mark.parametrize("changes", [{}, {"n_codes": 3}, {"n_codes": 16}, {"projection": None}, {"random_state": 7}], ids=str)
+@pytest.mark.parametrize("encoder", [Threshold(), Threshold((0.1, 0.5), True)], ids=repr)
+def test_choosing_again_with_labels_gives_the_same_before_and_after(images, tmp_path, encoder, changes):
+    cut, labels = Patches(4), np.arange(40) % 3
+    model = PooledFeatures(5, 16, descriptor=cut, encoder=encoder, selection="supervised", n_patches=500, random_state=0)
+    model.fit(images, labels)
+    save(model, tmp_path / "m.safetensors")
+    again = load(tmp_path / "m.safetensors")
     a, b = again.reselect(**changes), model.reselect(**changes)
     assert same({**state(a), "timings_": 0}, {**state(b), "timings_": 0})
     assert a.transform(images).tobytes() == b.transform(images).tobytes()
@@ -261,13 +294,25 @@ def test_the_description_of_a_file(model, raw, tmp_path):
 
 
 @pytest.mark.parametrize("slim", [False, True])
-@pytest.mark.parametrize("changes", [{}, {"n_candidates": 20}, {"n_candidates": 20, "projection": "pca"}], ids=str)
-def test_the_description_agrees_with_the_model(photos, tmp_path, changes, slim):
-    save(PooledFeatures(**QUICK, **changes).fit(photos), tmp_path / "m.safetensors", slim=slim)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"n_candidates": 20},
+        {"n_candidates": 20, "projection": "pca"},
+        {"n_candidates": 20, "selection": "supervised", "encoder": Threshold((0.1, 0.5))},
+        {"pooling": SecondOrder(1), "whitening": ZCA(rank=20), "symmetry": "mirror"},
+    ],
+    ids=str,
+)
+def test_the_description_agrees_with_the_model(some, tmp_path, changes, slim):
+    save(PooledFeatures(**QUICK, **changes).fit(some, np.arange(len(some)) % 5), tmp_path / "m.safetensors", slim=slim)
     model, found = load(tmp_path / "m.safetensors"), describe(tmp_path / "m.safetensors")
     assert found.n_candidates == model.n_candidates_ == changes.get("n_candidates")
-    assert found.is_slim == (slim and bool(changes)) == (model.candidates_ is None and bool(changes))
+    is_chosen = "n_candidates" in changes
+    assert found.is_slim == (slim and is_chosen) == (model.candidates_ is None and is_chosen)
     assert found.layer.n_features == model.layer_.n_features
+    assert found.layer.symmetry == model.layer_.symmetry
     assert found.layer.codes.shape == model.codes_.shape
     assert found.layer.multiply_adds == model.layer_.multiply_adds
 

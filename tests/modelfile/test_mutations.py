@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from poolwise import KMeans, LinearSVM, Patches, PooledFeatures, load, save
+from poolwise import ZCA, KMeans, LinearSVM, Patches, PooledFeatures, SecondOrder, Threshold, load, save
 from poolwise.modelfile import ModelFileError, describe
 
 from forge import canonical, join, opened_by_others, put_together, read, same, sign, split, state
 
-COUNT = int(os.environ.get("POOLWISE_MUTATIONS", "500"))
+COUNT = int(os.environ.get("POOLWISE_MUTATIONS", "200"))
 ODD = [
     None,
     True,
@@ -233,10 +233,23 @@ def loads(tmp_path):
     assert loads.beyond < 1 << 20  # small files: a header's constant cost
 
 
-@pytest.fixture(params=["format 2", "format 1"])
-def files(request, raw, other, golden):
+@pytest.fixture(scope="module")
+def past_the_paper(images, tmp_path_factory):
+    """The files of a model chosen with labels, and of one with second-order pooling, a rank and a symmetry."""
+    parts = {"descriptor": Patches(3), "dictionary": KMeans(max_iter=3), "n_patches": 1000, "random_state": 1}
+    chosen = PooledFeatures(4, 8, encoder=Threshold((0.1, 0.5), True), selection="supervised", **parts)
+    second = PooledFeatures(4, 8, pooling=SecondOrder(2, "log"), whitening=ZCA(rank=5), symmetry="dihedral", **parts)
+    folder = tmp_path_factory.mktemp("past")
+    for number, model in enumerate((chosen, second)):
+        save(model.fit(images, np.arange(len(images)) % 3), folder / f"{number}.safetensors")
+    return [(folder / f"{number}.safetensors").read_bytes() for number in range(2)]
+
+
+@pytest.fixture(params=["format 2", "past the paper", "format 1"])
+def files(request, raw, other, golden, past_the_paper):
     """A model's file, and that of another model of the same format."""
-    return (raw, other) if request.param == "format 2" else (golden["features"], golden["pipeline"])
+    old = golden["features"], golden["pipeline"]
+    return {"format 2": (raw, other), "past the paper": past_the_paper, "format 1": old}[request.param]
 
 
 def test_damaged_files_are_refused_or_the_same_model(files, loads):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save as to_safetensors
 
-from poolwise import load
+from poolwise import Patches, PooledFeatures, Threshold, load, save
 from poolwise.modelfile import ModelFileError, describe
 
 from forge import canonical, forged, join, put_together, read, sign, split
@@ -213,6 +213,8 @@ layer, candidates, selection = inside("layers", 0), inside("candidates"), inside
 descriptor, encoder, pooling = (inside("layers", 0, name) for name in ("descriptor", "encoder", "pooling"))
 projection, messages = inside("layers", 0, "projection"), inside("selection", "messages")
 of_encoder, of_dictionary, of_descriptor = (inside("parameters", name) for name in ("encoder", "dictionary", "descriptor"))
+second_order = {"part": "SecondOrder", "grid": 2, "normalize": "root", "offset": 0.1}
+labelled = {"cells": 4, "targets": 3, "images": 40, "variance": 2.5}
 threshold = {"part": "Threshold", "alpha": 0.25, "two_sided": True}
 
 
@@ -296,6 +298,22 @@ def several(*all_of_them):
         (projection(rows=None), "must be a whole number"),
         (projection(more=1), "unknown key 'more'"),
         (projection("rows"), "lacks the key 'rows'"),
+        (layer("rank"), "lacks the key 'rank'"),
+        (layer("symmetry"), "lacks the key 'symmetry'"),
+        (layer(rank=0), "must be a whole number"),
+        (layer(rank="auto"), "must be a whole number"),
+        (layer(rank=5), r"is F64 \[16, 16\]; its parameters want F64 \[16, 5\]"),
+        (layer(rank=16), "rank is 16, for local vectors of 16 numbers"),
+        (layer(rank=2**31 - 1), "rank is 2147483647, for local vectors of 16 numbers"),
+        (layer(symmetry="rotation"), "symmetry must be one of"),
+        (layer(symmetry=False), "symmetry must be one of"),
+        (layer(symmetry=["mirror"]), "symmetry must be one of"),
+        (layer(symmetry="dihedral", image_shape=[12, 13, 1]), "turns images by 90°, which needs square ones"),
+        (layer(pooling={"part": "SecondOrder", "grid": 2, "normalize": "root"}), "lacks the key 'offset'"),
+        (layer(pooling=second_order), "10 rows, for 55 numbers per cell"),
+        (layer(pooling={**second_order, "normalize": "sqrt"}), "normalize must be one of"),
+        (layer(pooling={**second_order, "offset": -1}), "offset must be a finite number"),
+        (layer(pooling=second_order, projection=None), "its parameters want|unknown array"),
         # Parts of the layer
         (layer(descriptor=None), "descriptor must be one of the parts Patches; it is None"),
         (layer(descriptor="patches"), "descriptor must be one of the parts Patches"),
@@ -320,7 +338,12 @@ def several(*all_of_them):
         (encoder(alpha=None), "alpha must be a finite number"),
         (encoder(alpha="0.25"), "alpha must be a finite number"),
         (encoder(alpha=1e300), "alpha must be a finite number"),
-        (encoder(alpha={"tuple": [0.25]}), "alpha must be a finite number"),
+        (encoder(alpha={"tuple": []}), "alpha must be a number, or 1 to 16 different ones"),
+        (encoder(alpha={"tuple": [0.25, 0.25]}), "alpha must be a number, or 1 to 16 different ones"),
+        (encoder(alpha={"tuple": list(range(17))}), "alpha must be a number, or 1 to 16 different ones"),
+        (encoder(alpha={"tuple": [0.25, "1"]}), "alpha must be a finite number"),
+        (encoder(alpha={"tuple": [0.25, {"tuple": [1]}]}), "alpha must be a finite number"),
+        (encoder(alpha={"tuple": [0.25, 1.0]}), "10 rows, for 20 numbers per cell"),
         (encoder(alpha={"list": [0.25]}), "is not a parameter"),
         (encoder(alpha={"part": "Threshold"}), "is not a parameter"),
         (descriptor(size={"tuple": [4, 5]}), "its parameters want"),
@@ -373,6 +396,16 @@ def several(*all_of_them):
         (candidates(seed=None), "must be a whole number"),
         (candidates(per_cell=True), "its parameters want"),
         (candidates(per_cell=1), "must be true or false"),
+        (candidates("labelled"), "lacks the key 'labelled'"),
+        (candidates(labelled=True), "labelled is not a JSON object"),
+        (candidates(labelled={}), "labelled lacks the key"),
+        (candidates(labelled=labelled), "its parameters want|lacks the array 'features.candidates.gram'"),
+        (candidates(labelled={**labelled, "cells": 0}), "must be a whole number"),
+        (candidates(labelled={**labelled, "cells": (1 << 16) + 1}), "must be a whole number"),
+        (candidates(labelled={**labelled, "targets": 0}), "must be a whole number"),
+        (candidates(labelled={**labelled, "images": 0}), "must be a whole number"),
+        (candidates(labelled={**labelled, "variance": "much"}), "must be a number"),
+        (candidates(labelled={**labelled, "more": 1}), "unknown key 'more'"),
         # Selection
         (features(selection=None), "contradicts the rest"),
         (features(selection={}), "selection lacks the key"),
@@ -454,7 +487,13 @@ def several(*all_of_them):
         (of_descriptor(stride=0), "stride must be"),
         (parameter(descriptor=None), "descriptor must be one of"),
         (parameter(whitening=False), "whitening must be one of"),
-        (parameter(whitening={"part": "ZCA", "form": None, "offset": 0.1}), "form must be one of"),
+        (parameter(whitening={"part": "ZCA", "form": None, "offset": 0.1, "rank": None}), "form must be one of"),
+        (parameter(whitening={"part": "ZCA", "form": "std", "offset": 0.1}), "lacks the key 'rank'"),
+        (parameter(whitening={"part": "ZCA", "form": "std", "offset": 0.1, "rank": 0}), "rank must be a whole number"),
+        (parameter(whitening={"part": "ZCA", "form": "std", "offset": 0.1, "rank": "all"}), "rank must be a whole number"),
+        (parameter(symmetry="both"), "symmetry must be one of"),
+        (parameter("symmetry"), "lacks the key 'symmetry'"),
+        (parameter(selection="supervised", n_super_patches=50), "looks at whole images with their labels"),
         (parameter(scale={"part": "Standardize", "form": "shared", "offset": -1}), "offset must be"),
         (parameter(image_shape=3), "image_shape must be"),
         (parameter(random_state=-1), "random_state must be"),
@@ -566,6 +605,19 @@ MOST = 2**31 - 1
         parameter(n_codes=MOST, n_candidates=MOST, n_patches=MOST),
         of_descriptor(size=MOST),
         several(parameter(pooling={"part": "Pool", "how": "max", "grid": MOST})),
+        layer(codes=MOST, pooling=second_order, projection=None),
+        several(layer(codes=MOST, pooling=second_order), projection(rows=MOST)),
+        several(
+            layer(codes=MOST, pooling={**second_order, "grid": 256}, projection=None, image_shape=[MOST, MOST, 1]),
+            encoder(alpha={"tuple": list(range(16))}),
+        ),
+        several(
+            layer(codes=MOST, projection=None, per_cell=True, image_shape=[MOST, MOST, 1]),
+            pooling(grid=256),
+            encoder(alpha={"tuple": list(range(16))}),
+        ),
+        candidates(labelled={**labelled, "cells": 1 << 16, "targets": MOST}),
+        several(candidates(codes=MOST, labelled={**labelled, "cells": 1 << 16, "targets": MOST}), selection(candidates=MOST)),
     ],
 )
 def test_sizes_that_are_only_declared_take_no_memory(raw, tmp_path, change):
@@ -573,6 +625,40 @@ def test_sizes_that_are_only_declared_take_no_memory(raw, tmp_path, change):
     path.write_bytes(forged(raw, change))
     for look in (describe, load):
         assert peak(path, look) < 8 << 20, look
+
+
+@pytest.fixture(scope="module")
+def with_labels(images, tmp_path_factory):
+    """The file of a model whose codes were chosen with labels: 5 of 16, by 4 cells, for 3 classes."""
+    cut, path = Patches(4), tmp_path_factory.mktemp("labels") / "m.safetensors"
+    model = PooledFeatures(5, 16, descriptor=cut, encoder=Threshold((0.1, 0.5)), selection="supervised", n_patches=500)
+    save(model.fit(images, np.arange(40) % 3), path)
+    return path.read_bytes()
+
+
+of_labels = inside("candidates", "labelled")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (candidates(labelled=None), "unknown array 'features.candidates.(gram|products)'|its parameters want"),
+        (of_labels(cells=3), r"'features.candidates.gram' is F32 \[64, 64\]; its parameters want F32 \[48, 48\]"),
+        (of_labels(targets=2), r"'features.candidates.products' is F64 \[64, 3\]; its parameters want F64 \[64, 2\]"),
+        (of_labels(variance=None), "must be a number"),
+        (of_labels("images"), "lacks the key 'images'"),
+        (encoder(alpha=0.1), "its parameters want"),
+        (put("candidates.gram", (3, 3), np.nan), "'features.candidates.gram' has values that are not finite"),
+        (put("candidates.products", (3, 1), np.inf), "'features.candidates.products' has values that are not finite"),
+        (lambda d, a: a.pop("features.candidates.gram"), "lacks the array 'features.candidates.gram'"),
+        (
+            lambda d, a: a.update({"features.candidates.gram": a["features.candidates.gram"].astype(np.float64)}),
+            "want F32",
+        ),
+    ],
+)
+def test_what_contradicts_itself_in_a_model_chosen_with_labels(with_labels, tmp_path, change, match):
+    refused(tmp_path, forged(with_labels, change), match)
 
 
 def test_the_test_itself_can_forge_a_file(raw, tmp_path):

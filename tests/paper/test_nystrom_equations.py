@@ -7,7 +7,7 @@ from sklearn.decomposition import PCA
 
 from poolwise.engine.threads import Threads
 from poolwise.method import nystrom
-from poolwise.method.selection import WAYS
+from poolwise.method.selection import UNSUPERVISED
 from poolwise.method.selection.choosing import select
 
 
@@ -72,7 +72,7 @@ def test_eq_11_pca_of_all_outputs(responses, C):
     )
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", UNSUPERVISED)
 @pytest.mark.parametrize("K", [1, 5, 20, 59])
 def test_no_selection_explains_more_than_pca(C, way, K):
     with Threads(1) as engine:

@@ -2,9 +2,10 @@
 
     ρ_i = C_{i e} / sqrt(C_ii C_ee),   e the exemplar of i
 
-A code with two sides has two outputs, which count as two samples of it: their covariances are added, as for selection.
+A code with several sides has as many outputs, which count as samples of it: their covariances are added, as for selection.
 
-C : (M, M) or two-sided (2M, 2M) covariance of outputs    cluster : (M,) exemplar of each candidate    selected : (K,)
+C : (sides · M, sides · M) covariance of outputs, or (M, M) of the first of each code where it was selected with labels
+cluster : (M,) exemplar of each candidate    selected : (K,)
 """
 
 from collections.abc import Iterable

@@ -4,6 +4,7 @@ import time
 
 from poolwise.estimators import PooledFeatures
 from poolwise.method.layer import Layer
+from poolwise.method.pooling import Pooling, SecondOrder
 from poolwise.support.types import Array
 
 _TIMES_MEASURED = 5
@@ -15,6 +16,25 @@ def cost_of(layer: Layer, classifier: tuple[int, int] | None = None) -> dict[str
     classifier : the shape of its coefficients, or None without a linear one
     """
     return {**layer.multiply_adds, "classifier": 0 if classifier is None else classifier[0] * classifier[1]}
+
+
+def degree_of_cost(pooling: Pooling) -> int:
+    """The highest power of K in the time of an image: 2 for products of every two codes, 3 for roots of matrices of these.
+
+    >>> from poolwise.method.pooling import Pool
+    >>> degree_of_cost(Pool()), degree_of_cost(SecondOrder()), degree_of_cost(SecondOrder(normalize="power"))
+    (1, 3, 2)
+    """
+    if not isinstance(pooling, SecondOrder):
+        return 1
+    return 3 if pooling.normalize in ("root", "log") else 2
+
+
+def features_by_codes(layer: Layer, K: int) -> tuple[float, float]:
+    """Features per K and per K², of a layer that was fitted with n_codes=K."""
+    sides, width = layer.encoder.sides, layer.pooling.width
+    per_square = layer.n_cells * (width(2 * sides) - 2 * width(sides)) / 2
+    return layer.n_features / K - per_square * K, per_square
 
 
 def milliseconds(features: PooledFeatures, images: Array, repeats: int = _TIMES_MEASURED) -> float:

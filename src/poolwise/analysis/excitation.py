@@ -60,7 +60,7 @@ def excite(layer: Layer, images: Array, engine: Engine) -> Excitation:
 
 def _excite_one(image: Array, layer: Layer) -> tuple[Array, Array, Array]:
     """Of one image: the largest activation of each code, the position that has it, and the mean over all."""
-    (K, d), (h, w) = layer.codes.shape, layer.descriptor.positions(image.shape[:2])
+    K, d, (h, w) = len(layer.codes), len(layer.whitening.W), layer.descriptor.positions(image.shape[:2])
     pixels = np.asarray(image, np.float32)
     best, place, total = np.full(K, -np.inf, np.float32), np.zeros(K, np.int64), np.zeros(K)
     for rows in spans(h, max(1, positions_per_block(K) // w)):

@@ -30,7 +30,8 @@ class Spectra:
 def study_spectra(features: PooledFeatures) -> Spectra:
     """Of a model with candidates; exact where C is small, else the largest eigenvalues nearly."""
     candidates = features.require_candidates()
-    C, outputs = candidates.statistics.covariance, candidates.layer.outputs_of(features.selected_)
+    C, M = candidates.statistics.covariance, len(candidates.codes)
+    outputs = (np.arange(0, len(C), M)[:, None] + features.selected_).ravel()  # with labels, C has one output of each code
     is_exact = len(C) <= _EXACT_OUTPUTS
     if is_exact:
         whole = spectrum(C)

@@ -77,7 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BrokenPipeError, SystemExit):  # the reader has left, as in `poolwise demo | head -1`; click turns it into an exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except MemoryError:
+    except MemoryError as error:
+        if error.args:  # how much was needed, and for what
+            say(str(error))
         say("there is not enough memory; give fewer --patches, --candidates or --jobs, or a smaller --resize")
         return 3
     except (ValueError, OSError) as error:

@@ -77,19 +77,40 @@ class Counts(ParamType):
         return tuple(sorted(set(map(int, parts))))
 
 
-class OrNone(ParamType):
-    """What another type takes, or the word `none` for None."""
+class Reals(ParamType):
+    """`0.25`, or several as `0.25,1`: a number or a tuple of them."""
 
-    name = "N|none"
-
-    def __init__(self, inner: ParamType) -> None:
-        self.inner = inner
+    name = "F,F,..."
 
     def get_metavar(self, *context: Any, **more: Any) -> str:
         return self.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return None if value == "none" else self.inner.convert(value, param, ctx)
+        if not isinstance(value, str):
+            return value
+        numbers = tuple(_real(part, param, ctx) for part in value.split(","))
+        return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _real(text: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    number: float = click.FLOAT.convert(text, param, ctx)
+    return number
+
+
+class OrNone(ParamType):
+    """What another type takes, or the word `none` for None, or one more word for itself."""
+
+    def __init__(self, inner: ParamType, word: str = "") -> None:
+        self.inner, self.word = inner, word
+        self.name = "|".join(filter(None, ["N", word, "none"]))
+
+    def get_metavar(self, *context: Any, **more: Any) -> str:
+        return self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "none":
+            return None
+        return value if self.word and value == self.word else self.inner.convert(value, param, ctx)
 
 
 class ChoiceOrNone(Choice):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from poolwise.cli.options import Choice, ChoiceOrNone, Command, Grids, OrNone, Pair
+from poolwise.cli.options import Choice, ChoiceOrNone, Command, Grids, OrNone, Pair, Reals
 from poolwise.cli.spelling import option_value
 from poolwise.method.recipe import FAMILIES, PARAMETERS
 from poolwise.support import parameters as kinds
@@ -61,9 +61,11 @@ def _metavar(kind: kinds.Kind) -> str | None:
 def _type(kind: kinds.Kind) -> Any:
     """What click converts with."""
     if isinstance(kind, kinds.Whole):
-        return OrNone(click.INT) if kind.none else click.INT
+        return OrNone(click.INT, kind.word) if kind.none else click.INT
     if isinstance(kind, kinds.Number):
         return click.FLOAT
+    if isinstance(kind, kinds.Numbers):
+        return Reals()
     if isinstance(kind, kinds.Size):
         return Pair()
     if isinstance(kind, Family | kinds.Choice):

@@ -23,6 +23,8 @@ def option_value(value: Any) -> str:
     if isinstance(value, tuple):
         if any(isinstance(one, str) for one in value):
             return ",".join(one for one in value if one is not None)
+        if any(isinstance(one, float) for one in value):
+            return ",".join(map(option_value, value))
         return "x".join(map(option_value, value))
     if isinstance(value, list):
         return ",".join(map(option_value, value))

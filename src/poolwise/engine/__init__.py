@@ -25,7 +25,7 @@ class Held(Protocol):
         ...
 
     def replace(self, function: Callable[..., Array], *common: Any, size: int) -> None:
-        """Each block becomes what the function makes of it, of the same shape."""
+        """Each block becomes what the function makes of it: as many rows, of one length."""
         ...
 
     def take(self, rows: Array) -> Array:

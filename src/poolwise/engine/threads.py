@@ -105,8 +105,11 @@ class HeldArray:
         return self._engine.map(_of_block, spans(len(self.array), size), self.array, function, *common)
 
     def replace(self, function: Callable[..., Array], *common: Any, size: int) -> None:
-        """Each block becomes what the function makes of it."""
-        self._engine.run(_replace_block, spans(len(self.array), size), self.array, function, *common)
+        """Each block becomes what the function makes of it; rows may become shorter."""
+        width = function(self.array[:1], *common).shape[1]
+        into = self.array if width == self.shape[1] else np.empty((len(self.array), width), self.array.dtype)
+        self._engine.run(_replace_block, spans(len(self.array), size), self.array, into, function, *common)
+        self.array = into
 
     def take(self, rows: Array) -> Array:
         """A copy of some rows."""
@@ -117,5 +120,5 @@ def _of_block(rows: slice, array: Array, function: Callable[..., Result], *commo
     return function(array[rows], *common)
 
 
-def _replace_block(rows: slice, array: Array, function: Callable[..., Array], *common: Any) -> None:
-    array[rows] = function(array[rows], *common)
+def _replace_block(rows: slice, array: Array, into: Array, function: Callable[..., Array], *common: Any) -> None:
+    into[rows] = function(array[rows], *common)

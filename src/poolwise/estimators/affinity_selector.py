@@ -11,7 +11,7 @@ from poolwise.engine.blas import thread_count
 from poolwise.engine.threads import Threads
 from poolwise.estimators.checks import unchanged_on_failure
 from poolwise.estimators.pooled_features import warn_if_restless
-from poolwise.method.selection import WAYS, WayName
+from poolwise.method.selection import UNSUPERVISED, WayName
 from poolwise.method.selection.choosing import select
 from poolwise.method.statistics import CovarianceStream
 from poolwise.support.blocks import spans
@@ -80,7 +80,7 @@ class AffinitySelector(SelectorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose among the columns of X, (n_samples, n_features). y is ignored."""
         with unchanged_on_failure(self):
-            Choice(tuple(WAYS)).check("selection", self.selection)
+            Choice(UNSUPERVISED).check("selection", self.selection)
             thread_count(self.n_jobs)
             rng = generator(self.random_state)
             X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -17,11 +18,13 @@ from poolwise.estimators.images import look_at, remember
 from poolwise.estimators.learned import WhatWasLearned
 from poolwise.estimators.notebook import ShowsItsCodes
 from poolwise.estimators.parts import HasParts
+from poolwise.estimators.targets import as_targets
 from poolwise.method.candidates import Candidates
 from poolwise.method.descriptors import Descriptor
 from poolwise.method.dictionary import KMeans, RandomCodes
 from poolwise.method.encoders import Encoder
-from poolwise.method.extraction import Pass, feature_blocks, prepare
+from poolwise.method.extraction import feature_blocks, prepare
+from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
 from poolwise.method.learning import extract, learn
 from poolwise.method.pooling import Pooling
@@ -30,6 +33,7 @@ from poolwise.method.recipe import PARAMETERS, ProjectionName, Recipe
 from poolwise.method.scale import Standardize
 from poolwise.method.selection import WayName
 from poolwise.method.selection.choosing import Selection
+from poolwise.method.symmetry import SymmetryName
 from poolwise.method.whitening import ZCA
 from poolwise.support.parameters import Choice
 from poolwise.support.progress import Stages
@@ -65,18 +69,25 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
     encoder : a word of `poolwise.method.encoders.ENCODERS` or an Encoder, default="threshold"
         What a code's activation is. `Threshold(alpha=0.25, two_sided=False)` is the paper's, the fastest, and the one that can
         choose again without images; `Triangle()` has nothing to tune; `Nearest()` is a bag of visual words.
-    pooling : {"average", "max", "sum", "rms"} or Pool, default="average"
+    pooling : {"average", "max", "sum", "rms", "second_order"}, Pool or SecondOrder, default="average"
         How activations are pooled over the cells of a grid: `Pool("average", grid=2)`. Average suits small images, max large
-        ones with a fine grid.
+        ones with a fine grid. `SecondOrder(grid=2, normalize="root")` pools the products of every two codes: the most accurate
+        for up to some 200 codes, with K (K + 1) / 2 features a cell.
     scale : {"shared", "cell", None} or Standardize, default="shared"
         Standardise with one mean and scale per code for all cells, or per code and cell: `Standardize("shared", offset=0.01)`.
-    selection : {"affinity", "kmedoids", "greedy", "cholesky", "random", "authors"}, default="affinity"
-        How the K are chosen, from the covariance of the candidates' pooled activations. `affinity` is the paper's; `greedy`
-        explains the most variance and is fast; `random` is the baseline; see `poolwise.method.selection`.
+    selection : {"affinity", "kmedoids", "greedy", "cholesky", "random", "authors", "supervised"}, default="affinity"
+        How the K are chosen, from the covariance of the candidates' pooled activations. `supervised` also looks at the labels
+        given to `fit`, and is the most accurate; `affinity` is the paper's; `greedy` explains the most variance and is fast;
+        `random` is the baseline; see `poolwise.method.selection`.
     projection : {"nystrom", "pca", None}, default="nystrom"
         How the outputs of the selected codes are combined. "nystrom": so that distances become those of all M outputs, as far
         as the K determine them; None: as they are. "pca" selects nothing: it projects all M outputs on their K largest
-        directions, as a bound for any selection, and computes all M codes for every image. Unused without candidates.
+        directions, as a bound for any selection, and computes all M codes for every image. Unused without candidates and with
+        second-order pooling; "nystrom" also where selection is supervised.
+    symmetry : {None, "mirror", "dihedral"}, default=None
+        Average pooled statistics over an image and its mirror image, or over the eight turns and mirrors of a square one: two
+        or eight times the cost, and features that do not change with these. For images in which left and right, or all
+        directions, are alike; not for digits and text.
     n_patches : int, default=400_000
         Random patches to learn from. Memory of `fit`: n_patches × patch height × width × channels × 4 bytes and, with
         candidates, about 25 M² bytes.
@@ -151,6 +162,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         scale: str | Standardize | None = "shared",
         selection: WayName = "affinity",
         projection: ProjectionName = "nystrom",
+        symmetry: SymmetryName = None,
         n_patches: int = 400_000,
         n_super_patches: int | None = None,
         image_shape: tuple[int, ...] | None = None,
@@ -168,6 +180,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         self.scale = scale
         self.selection = selection
         self.projection = projection
+        self.symmetry = symmetry
         self.n_patches = n_patches
         self.n_super_patches = n_super_patches
         self.image_shape = image_shape
@@ -194,25 +207,29 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         """Learn codes, select among them, and learn the scale of their pooled activations from images.
 
         X : (n, H, W, c), (n, H, W) or (n, H·W·c), uint8 or float in 0..255; may be a read-only memory map
-        or a source from `open_images`. y is ignored. A fit that fails leaves the model as it was.
+        or a source from `open_images`. A fit that fails leaves the model as it was.
+        y : (n,) labels or (n,) or (n, t) real numbers, for selection="supervised"; else ignored
         """
-        self._fit(X, keep_features=False)
+        self._fit(X, y, keep_features=False)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
         """`fit(X).transform(X)`; without candidates each image is encoded once instead of twice. The same numbers."""
         if fit_params:
             raise TypeError(f"fit_transform takes no {', '.join(fit_params)}")
-        features = self._fit(X, keep_features=True)
+        features = self._fit(X, y, keep_features=True)
         return np.empty((0, 0), np.float32) if features is None else features
 
-    def _fit(self, X: Any, *, keep_features: bool) -> Array | None:
+    def _fit(self, X: Any, y: Any, *, keep_features: bool) -> Array | None:
         recipe, seed, stages = self.recipe, seed_of(self.random_state), Stages(bool(self.verbose), "PooledFeatures ")
         thread_count(self.n_jobs)
         seen = look_at(self, X, recipe.descriptor.pixel_offset)
         recipe = recipe.fitted_to(seen.shape, clip=seen.is_rows and self.image_shape is None)
+        targets = as_targets(y, len(seen.images)) if recipe.uses_labels else None
         with Threads(self.n_jobs) as engine:
-            learned = learn(recipe, seen.images, seed=seed, keep_features=keep_features, engine=engine, stages=stages)
+            learned = learn(
+                recipe, seen.images, seed=seed, keep_features=keep_features, targets=targets, engine=engine, stages=stages
+            )
         twin, rounds = copy.copy(self), learned.dictionary
         remember(twin, seen)
         twin._store(learned.layer, learned.candidates, learned.selection)
@@ -275,8 +292,9 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
     def reselect(self, **changes: Any) -> Self:
         """Choose again from the same candidates, without the images: a new fitted model.
 
-        changes : any of n_codes, selection, projection, random_state. The same as a fit with them, for an encoder whose codes
-        respond each for itself; the others' activations depend on all codes together, so they need the images.
+        changes : any of n_codes, selection, projection, random_state. The same as a fit with them (but for another selection
+        after a supervised one, which has standardised outputs in its own way), for an encoder whose codes respond each for
+        itself; the others' activations depend on all codes together, so they need the images.
 
         >>> images = np.random.default_rng(0).integers(0, 256, size=(20, 16, 16, 3), dtype=np.uint8)
         >>> model = PooledFeatures(4, 16, n_patches=2000, random_state=0).fit(images)
@@ -291,13 +309,17 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
             raise ValueError(
                 f"encoder={candidates.layer.encoder.word!r} has activations that depend on all codes together; fit again"
             )
+        if candidates.pooling is not None:
+            raise ValueError(
+                f"pooling={candidates.pooling.word!r} has a scale for every two codes, which only images give; fit again"
+            )
         twin = copy.copy(self).set_params(**changes)
         for name in _RESELECTED[:3]:
             PARAMETERS[name].kind.check(name, getattr(twin, name))
         recipe = Recipe(n_codes=twin.n_codes, n_candidates=len(candidates.codes))
         recipe.check_choice()
         if "random_state" in changes:
-            candidates = Candidates(candidates.layer, candidates.statistics, seed_of(twin.random_state))
+            candidates = replace(candidates, seed=seed_of(twin.random_state))
         stages = Stages(bool(self.verbose), "PooledFeatures ")
         with Threads(self.n_jobs) as engine:
             layer, selection = candidates.choose(
@@ -309,15 +331,17 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         return twin
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names such as `pool2x2_r0c1_code17` (two-sided: `_pos`, `_neg`); projected `pool2x2_r0c1_nystrom17`."""
+        """Names such as `pool2x2_r0c1_code17` (two-sided: `_pos`, `_neg`; second order `code3*code17`); projected
+        `pool2x2_r0c1_nystrom17`."""
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)
         layer = self.layer_
         if layer.projection is not None:
             outputs = [f"{layer.projection.kind}{k}" for k in range(len(layer.projection.T))]
         else:
-            kinds = ("code{}_pos", "code{}_neg") if layer.encoder.sides == 2 else ("code{}",)
-            outputs = [kind.format(k) for kind in kinds for k in range(len(layer.codes))]
+            outputs = layer.pooling.names(
+                [f"code{k}{side}" for side in layer.encoder.side_names for k in range(len(layer.codes))]
+            )
         names = [
             f"pool{rows}x{columns}_r{i}c{j}_{output}"
             for rows, columns in layer.pooling.grids

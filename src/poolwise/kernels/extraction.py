@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from poolwise.kernels.compiling import REORDER, compiled, evenly
-from poolwise.kernels.constants import CONSTANT, MAX, NEAREST, SQUARE, SUM, TRIANGLE
+from poolwise.kernels.constants import CONSTANT, MAX, NEAREST, OUTER, SQUARE, SUM, TRIANGLE
+from poolwise.kernels.moments import activate_rows, add_outer_products, group_by_atom
 from poolwise.support.types import Array
 
 _CLOSE_SHARE = 1e-3  # of |p|²: distances below it have lost their digits
@@ -27,23 +28,26 @@ class Patches(NamedTuple):
 
 
 class Dictionary(NamedTuple):
-    """The folded dictionary: Z = [p - centre, 1] B, in tiles of columns.
+    """The folded dictionary: Z = [p - centre, 1] B, in tiles of columns; with few directions, Z = [R [p - centre, 1], 1] B.
 
-    centre : (d,)    B : the tiles, (d + 1, widths[j]) each, end to end    D : (K, d) codes
-    activation : THRESHOLD, TRIANGLE or NEAREST    theta : what is still to be subtracted from responses
+    centre : (d,)    R : (r, d + 1) to the directions kept, or (0, d + 1) for all d, and then r = d
+    B : the tiles, (r + 1, widths[j]) each, end to end    D : (K, r) codes
+    activation : THRESHOLD, TRIANGLE or NEAREST
+    signs, thetas : (sides,) float32; output s · K + k is max(0, signs[s] · z_k - thetas[s])
     """
 
     centre: Array
+    R: Array
     B: Array
     widths: Array
     D: Array
     activation: int
-    two_sided: bool
-    theta: float
+    signs: Array
+    thetas: Array
 
 
 class Atoms(NamedTuple):
-    """The borders of the rectangles that all cells are unions of, and how they are pooled: SUM, SQUARE or MAX."""
+    """The borders of the rectangles that all cells are unions of, and how they are pooled: SUM, SQUARE, MAX or OUTER."""
 
     y_edges: Array
     x_edges: Array
@@ -152,38 +156,49 @@ def patch_columns(
 
 
 @compiled()
-def _pool_rows(Z: Array, n0: int, n1: int, sign: np.float32, theta: np.float32, how: int, t: Array) -> None:
-    """Fold rows n0..n1 of the activations max(0, sign·Z - theta) into t (q,): sum, sum of squares or max."""
-    q = t.shape[0]
+def _pool_rows(Z: Array, n0: int, n1: int, signs: Array, thetas: Array, how: int, t: Array) -> None:
+    """Fold rows n0..n1 of the activations max(0, sign·Z - theta) into t (sides, q): sum, sum of squares or max.
+
+    A few rows serve all sides while they are in the nearest cache.
+    """
+    sides, q = t.shape
     zero = np.float32(0)
     n = n0
     if how == SUM:
         while n + 4 <= n1:
-            for k in range(q):
-                a, b = sign * Z[n, k] - theta, sign * Z[n + 1, k] - theta
-                c, d = sign * Z[n + 2, k] - theta, sign * Z[n + 3, k] - theta
-                a, b = (a if a > zero else zero), (b if b > zero else zero)
-                c, d = (c if c > zero else zero), (d if d > zero else zero)
-                t[k] += (a + b) + (c + d)
+            for s in range(sides):
+                sign, theta, total = signs[s], thetas[s], t[s]
+                for k in range(q):
+                    a, b = sign * Z[n, k] - theta, sign * Z[n + 1, k] - theta
+                    c, d = sign * Z[n + 2, k] - theta, sign * Z[n + 3, k] - theta
+                    a, b = (a if a > zero else zero), (b if b > zero else zero)
+                    c, d = (c if c > zero else zero), (d if d > zero else zero)
+                    total[k] += (a + b) + (c + d)
             n += 4
         while n < n1:
-            for k in range(q):
-                a = sign * Z[n, k] - theta
-                t[k] += a if a > zero else zero
+            for s in range(sides):
+                sign, theta, total = signs[s], thetas[s], t[s]
+                for k in range(q):
+                    a = sign * Z[n, k] - theta
+                    total[k] += a if a > zero else zero
             n += 1
     elif how == SQUARE:
         while n < n1:
-            for k in range(q):
-                a = sign * Z[n, k] - theta
-                a = a if a > zero else zero
-                t[k] += a * a
+            for s in range(sides):
+                sign, theta, total = signs[s], thetas[s], t[s]
+                for k in range(q):
+                    a = sign * Z[n, k] - theta
+                    a = a if a > zero else zero
+                    total[k] += a * a
             n += 1
     else:
         while n < n1:
-            for k in range(q):
-                a = sign * Z[n, k] - theta
-                a = a if a > zero else zero
-                t[k] = a if a > t[k] else t[k]
+            for s in range(sides):
+                sign, theta, total = signs[s], thetas[s], t[s]
+                for k in range(q):
+                    a = sign * Z[n, k] - theta
+                    a = a if a > zero else zero
+                    total[k] = a if a > total[k] else total[k]
             n += 1
 
 
@@ -196,8 +211,8 @@ def pool_tile(
     w: int,
     y_edges: Array,
     x_edges: Array,
-    sign: float,
-    theta: float,
+    signs: Array,
+    thetas: Array,
     how: int,
     t: Array,
     atoms: Array,
@@ -205,13 +220,12 @@ def pool_tile(
     """Threshold responses and pool them into the atoms, the rectangles that all cells are unions of.
 
     Z : (n1 - n0, q or more) responses at positions n0..n1 of a tile w wide with its upper left position at `corner`
-    y_edges, x_edges : atom borders    atoms : (rows, columns, q), updated
-    Each atom's share is summed in t (q,) first: sums of sums lose fewer digits than one long one.
+    y_edges, x_edges : atom borders    signs, thetas : (sides,)    atoms : (rows, columns, sides, q), updated
+    Each atom's share is summed in t (sides, q) first: sums of sums lose fewer digits than one long one.
     """
     y0, x0 = corner
     first, end = y0 + n0 // w, y0 + (n1 - 1) // w + 1
-    q = t.shape[0]
-    s, th = np.float32(sign), np.float32(theta)
+    sides, q = t.shape
     for i in range(len(y_edges) - 1):
         ya, yb = max(first, y_edges[i]), min(end, y_edges[i + 1])
         if ya >= yb:
@@ -223,13 +237,14 @@ def pool_tile(
             t[:] = -np.inf if how == MAX else 0.0
             for y in range(ya, yb):
                 row = (y - y0) * w
-                _pool_rows(Z, max(row + xa, n0) - n0, min(row + xb, n1) - n0, s, th, how, t)
-            atom = atoms[i, j]
-            for k in range(q):
-                if how == MAX:
-                    atom[k] = max(atom[k], t[k])
-                else:
-                    atom[k] += t[k]
+                _pool_rows(Z, max(row + xa, n0) - n0, min(row + xb, n1) - n0, signs, thetas, how, t)
+            for s in range(sides):
+                atom, total = atoms[i, j, s], t[s]
+                for k in range(q):
+                    if how == MAX:
+                        atom[k] = max(atom[k], total[k])
+                    else:
+                        atom[k] += total[k]
 
 
 @compiled(fastmath=REORDER)
@@ -279,22 +294,26 @@ def nearest_only(Z: Array) -> None:
 def extract_block(planes: Array, cut: Patches, folded: Dictionary, cells: Atoms, tiling: Tiling, atoms: Array) -> None:
     """Images to pooled atoms: patches, contrast, one GEMM per tile, activation and pooling while the tile is in cache.
 
-    planes : (n, c, H, W) float32    atoms : (n, rows, columns, K or 2K) float32, filled in
+    planes : (n, c, H, W) float32    atoms : (n, rows, columns, outputs) float32, or outputs² for OUTER, filled in
     """
     n, c, H, W = planes.shape
     ph, pw, stride = cut.height, cut.width, cut.stride
-    y_edges, x_edges, how, theta = cells.y_edges, cells.x_edges, cells.how, folded.theta
-    B, widths = folded.B, folded.widths
+    y_edges, x_edges, how = cells.y_edges, cells.x_edges, cells.how
+    B, widths, signs, thetas = folded.B, folded.widths, folded.signs, folded.thetas
     h, w = (H - ph) // stride + 1, (W - pw) // stride + 1
-    K, d = folded.D.shape
+    K, sides, d, inner = len(folded.D), len(signs), ph * pw * c, folded.D.shape[1]
     tw = min(w, tiling.positions)
     th = min(h, max(1, tiling.positions // tw))
     rows = min(tiling.rows, th * tw)
     mean, gain = np.zeros((h, w), np.float32), np.ones((h, w), np.float32)
     strips = np.empty(pw * c * ((th - 1) * stride + ph) * tw, np.float32)
     columns = np.empty((d + 1) * rows, np.float32)
+    reduced = np.empty((inner + 1) * rows if len(folded.R) else 0, np.float32)
     responses = np.empty(rows * widths.max(), np.float32)
-    t = np.empty(widths.max(), np.float32)
+    totals = np.empty(sides * widths.max(), np.float32)
+    outer = sides * K if how == OUTER else 0
+    F, product = np.empty((th * tw if outer else 0, outer), np.float32), np.empty((outer, outer), np.float32)
+    row, end = np.empty(th * tw, np.int64), np.zeros((len(y_edges) - 1, len(x_edges) - 1), np.int64)
     atoms[:] = -np.inf if how == MAX else 0.0
     for i in range(n):
         if cut.use_contrast:
@@ -306,25 +325,35 @@ def extract_block(planes: Array, cut: Patches, folded: Dictionary, cells: Atoms,
                 S = strips[: pw * c * high * wide].reshape(pw * c, high * wide)
                 shifted_strips(planes[i], pw, stride, y0 * stride, high, x0, wide, S)
                 m, g = mean[y0:y1, x0:x1].copy().reshape(-1), gain[y0:y1, x0:x1].copy().reshape(-1)
+                if outer:
+                    group_by_atom((y0, x0), y1 - y0, wide, y_edges, x_edges, row, end)
                 even = evenly(len(m), rows)
                 for n0 in range(0, len(m), even):
                     n1 = min(len(m), n0 + even)
                     A = columns[: (d + 1) * (n1 - n0)].reshape(d + 1, n1 - n0)
                     patch_columns(S, ph, stride, wide, n0, n1, m, g, folded.centre, A)
                     A[d] = 1.0
+                    if len(folded.R):
+                        few = reduced[: (inner + 1) * (n1 - n0)].reshape(inner + 1, n1 - n0)
+                        np.dot(folded.R, A, few[:inner])
+                        few[inner] = 1.0
+                        A = few
                     k, start = 0, 0
                     for q in widths:
                         Z = responses[: (n1 - n0) * q].reshape(n1 - n0, q)
-                        np.dot(A.T, B[start : start + (d + 1) * q].reshape(d + 1, q), Z)
-                        start += (d + 1) * q
+                        np.dot(A.T, B[start : start + (inner + 1) * q].reshape(inner + 1, q), Z)
+                        start += (inner + 1) * q
                         if folded.activation == TRIANGLE:
                             triangle(Z, folded.D)
                         elif folded.activation == NEAREST:
                             nearest_only(Z)
                         to = min(k + q, K)
-                        tk, yx = t[: to - k], (y0, x0)
-                        pool_tile(Z, n0, n1, yx, wide, y_edges, x_edges, 1.0, theta, how, tk, atoms[i, :, :, k:to])
-                        if folded.two_sided:
-                            into = atoms[i, :, :, K + k : K + to]
-                            pool_tile(Z, n0, n1, yx, wide, y_edges, x_edges, -1.0, theta, how, tk, into)
+                        if outer:
+                            activate_rows(Z, row[n0:n1], k, to - k, K, signs, thetas, F)
+                        else:
+                            t = totals[: sides * (to - k)].reshape(sides, to - k)
+                            into = atoms[i].reshape(len(y_edges) - 1, len(x_edges) - 1, sides, K)[:, :, :, k:to]
+                            pool_tile(Z, n0, n1, (y0, x0), wide, y_edges, x_edges, signs, thetas, how, t, into)
                         k = to
+                if outer:
+                    add_outer_products(F, end, product, atoms[i])

@@ -3,16 +3,19 @@
 M : candidates    C : covariance of their outputs, (M, M), or (sides · M, sides · M) where a code has several
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from poolwise.engine.threads import Threads
 from poolwise.method.layer import Layer
 from poolwise.method.nystrom import Projection, nystrom_projection, pca_projection
+from poolwise.method.pooling import Pooling
 from poolwise.method.recipe import ProjectionName
+from poolwise.method.scale import Scale
 from poolwise.method.selection import WayName
 from poolwise.method.selection.choosing import Selection, has_variance, select
+from poolwise.method.selection.supervised import Labelled
 from poolwise.support.parameters import Choice
 from poolwise.support.progress import Stages
 from poolwise.support.randomness import choosing_generator
@@ -21,22 +24,28 @@ from poolwise.support.types import Array
 
 @dataclass(frozen=True)
 class Statistics:
-    """covariance : C of the candidates' standardised outputs    n : samples it was computed from; 0 if that is not known"""
+    """covariance : C of the candidates' standardised outputs    n : samples it was computed from; 0 if that is not known
+
+    labelled : what images and targets say together, where they were chosen with labels; C is then of one output a code
+    """
 
     covariance: Array
     n: int
+    labelled: Labelled | None = None
 
 
 @dataclass(frozen=True)
 class Candidates:
     """M codes, and how they respond after pooling.
 
-    layer : of all M, without projection    seed : of the draws that choosing makes
+    layer : of all M, with first-order pooling and without projection    seed : of the draws that choosing makes
+    pooling : that of the codes kept, where it is not the layer's own; its scale has then to be learned from images
     """
 
     layer: Layer
     statistics: Statistics
     seed: int
+    pooling: Pooling | None = None
 
     @property
     def codes(self) -> Array:
@@ -44,15 +53,21 @@ class Candidates:
         return self.layer.codes
 
     @property
+    def need_images(self) -> bool:
+        """Whether fewer codes need a scale of their own."""
+        return self.layer.encoder.coupled or self.pooling is not None
+
+    @property
     def n_alive(self) -> int:
         """How many candidates respond to anything."""
-        return int(has_variance(self.statistics.covariance).sum()) // self.layer.encoder.sides
+        C = self.statistics.covariance
+        return int(has_variance(C).sum()) * len(self.codes) // len(C)
 
     def covariance_of_codes(self) -> Array:
         """(M, M): a code's outputs count as that many samples of it."""
         C, M = self.statistics.covariance, len(self.codes)
         total = C[:M, :M]
-        for side in range(1, self.layer.encoder.sides):
+        for side in range(1, len(C) // M):
             total = total + C[side * M : (side + 1) * M, side * M : (side + 1) * M]
         return total
 
@@ -62,23 +77,32 @@ class Candidates:
         """Stages 9 to 12: the layer of K codes, and how they were selected; for "pca" of all M codes, and None."""
         if Choice(("nystrom", "pca", None)).check("projection", projection) == "pca":
             with stages.stage("projection"):
-                return self.layer.keep(np.arange(len(self.codes)), self.pca(K)), None
+                return self._kept(np.arange(len(self.codes)), self.pca(K)), None
         found = self.select(K, way, engine=engine, stages=stages)
         with stages.stage("projection"):
-            return self.layer.keep(found.selected, self.project(found, projection)), found
+            return self._kept(found.selected, self.project(found, projection)), found
+
+    def _kept(self, selected: Array, projection: Projection | None) -> Layer:
+        layer = self.layer.keep(selected, projection)
+        if self.pooling is None:
+            return layer
+        unknown = Scale.none(self.pooling.n_cells, self.pooling.width(layer.n_outputs))
+        return replace(layer, pooling=self.pooling, scale=unknown)
 
     def select(self, K: int, way: WayName, *, engine: Threads, stages: Stages) -> Selection:
         """Stages 9 and 10: K of the M codes."""
         C, rng = self.covariance_of_codes(), choosing_generator(self.seed)
         with stages.stage("selection") as update:
-            return select(C, K, way, rng=rng, engine=engine, update=update)
+            return select(C, K, way, labelled=self.statistics.labelled, rng=rng, engine=engine, update=update)
 
     def project(self, found: Selection, projection: ProjectionName) -> Projection | None:
-        """Stage 11: how the outputs of the codes kept are combined."""
-        if projection is None:
+        """Stage 11: how the outputs of the codes kept are combined; left as they are where C is not theirs."""
+        if projection is None or self.pooling is not None or self.statistics.labelled is not None:
             return None
         return nystrom_projection(self.statistics.covariance, self.layer.outputs_of(found.selected))
 
     def pca(self, K: int) -> Projection:
         """Stage 12: the largest directions of all outputs, as many as K codes have outputs."""
+        if self.statistics.labelled is not None:
+            raise ValueError("codes were chosen with labels, from one output each; for projection='pca' fit again with it")
         return pca_projection(self.statistics.covariance, K * self.layer.encoder.sides)

@@ -16,6 +16,7 @@ from poolwise.method.encoders import Encoder
 from poolwise.method.nystrom import Projection
 from poolwise.method.pooling import Pooling
 from poolwise.method.scale import Scale
+from poolwise.method.symmetry import N_COPIES, SymmetryName, copies
 from poolwise.method.whitening import Whitening
 from poolwise.support.types import Array
 
@@ -24,7 +25,8 @@ from poolwise.support.types import Array
 class Layer:
     """Images of one shape to features.
 
-    image_shape : (H, W, c)    codes : (K, d) float32    projection : None for the outputs as they are
+    image_shape : (H, W, c)    codes : (K, r) float32, r = d without a rank
+    projection : None for the outputs as they are    symmetry : copies of an image whose pooled statistics are averaged
     """
 
     image_shape: tuple[int, int, int]
@@ -35,6 +37,7 @@ class Layer:
     pooling: Pooling
     scale: Scale
     projection: Projection | None = None
+    symmetry: SymmetryName = None
 
     @property
     def positions(self) -> tuple[int, int]:
@@ -59,9 +62,14 @@ class Layer:
     @property
     def multiply_adds(self) -> dict[str, int]:
         """Multiplications with an addition per image, by stage."""
-        (h, w), (K, d) = self.positions, self.codes.shape
+        (h, w), (K, r), d = self.positions, self.codes.shape, len(self.whitening.W)
+        positions = N_COPIES[self.symmetry] * h * w
         projected = 0 if self.projection is None else self.n_cells * self.projection.T.size
-        return {"encoding": h * w * d * K, "projection": projected}
+        return {
+            "encoding": positions * (d * r * self.whitening.is_reduced + r * K),
+            "pooling": positions * self.pooling.products(self.n_outputs),
+            "projection": projected,
+        }
 
     def activations(self, P: Array) -> Array:
         """Local vectors as the descriptor gives them to activations, (n, d) to (n, outputs): stages 3 and 5."""
@@ -69,15 +77,19 @@ class Layer:
 
     def features(self, images: Array) -> Array:
         """The method, in float64 and without a trick: (n, H, W, c) to (n, n_features). Memory grows with n."""
-        P = self.descriptor(np.asarray(images, np.float64))  # (n, h, w, d) patches, contrast-normalised
-        n, h, w, d = P.shape
-        P = self.whitening(P.reshape(-1, d))  # W (p - m)
-        F = self.encoder(P, self.codes.astype(np.float64))  # (n · h · w, outputs) activations
-        x = np.stack([self.pooling(f) for f in F.reshape(n, h, w, -1)])  # (n, cells, width)
+        views = list(copies(np.asarray(images, np.float64), self.symmetry))
+        x = self.pooling.normalized(np.mean([self._statistics(view) for view in views], axis=0))  # (n, cells, width)
         x = (x - self.scale.mean) / self.scale.spread
         if self.projection is not None:
             x = x @ self.projection.T.T  # ΛV x in every cell
-        return x.reshape(n, -1)
+        return x.reshape(len(x), -1)
+
+    def _statistics(self, images: Array) -> Array:
+        P = self.descriptor(images)  # (n, h, w, d) patches, contrast-normalised
+        n, h, w, d = P.shape
+        P = self.whitening(P.reshape(-1, d))  # Wᵀ (p - m)
+        F = self.encoder(P, self.codes.astype(np.float64))  # (n · h · w, outputs) activations
+        return np.stack([self.pooling.statistics(f) for f in F.reshape(n, h, w, -1)])
 
     def outputs_of(self, codes: Array) -> Array:
         """Indices of the outputs of some codes: side by side."""

@@ -10,19 +10,24 @@ import numpy as np
 from poolwise.engine.threads import Threads
 from poolwise.method.candidates import Candidates, Statistics
 from poolwise.method.dictionary import Dictionary
-from poolwise.method.extraction import Pass, feature_blocks, pooled_blocks, prepare
+from poolwise.method.extraction import feature_blocks, pooled_blocks, prepare
+from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
+from poolwise.method.pooling import Pooling
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Scale, Standardize
 from poolwise.method.selection.choosing import Selection
+from poolwise.method.selection.supervised import LABELLED_GRID, Labelled
 from poolwise.method.statistics import CovarianceStream, Moments
 from poolwise.method.super_patches import super_patch_blocks
 from poolwise.method.whitening import fit_whitening, whiten
 from poolwise.support.blocks import spans
+from poolwise.support.memory import check_memory
 from poolwise.support.progress import Stages
 from poolwise.support.types import Array, ImageSource
 
 _ROWS_PER_BLOCK = 16384
+_COVARIANCE_BYTES = 25  # per entry: sums in float64, the result, and what selection makes of it
 
 
 @dataclass(frozen=True)
@@ -46,18 +51,25 @@ def learn(
     *,
     seed: int,
     keep_features: bool,
+    targets: Array | None = None,
     engine: Threads,
     stages: Stages,
 ) -> Learned:
-    """All stages. `recipe` was checked and fitted to the images. Without candidates each image is encoded once."""
+    """All stages. `recipe` was checked and fitted to the images. Without candidates each image is encoded once.
+
+    targets : (n, t) numbers that selection with labels must predict
+    """
     rng = np.random.default_rng(seed)
     learned, layer = learn_codes(recipe, images, rng=rng, engine=engine, stages=stages)
     if recipe.n_candidates is None:
         layer, features = _keep_all(recipe, layer, images, keep_features, engine=engine, stages=stages)
         return Learned(layer, None, None, learned, features)
-    candidates = learn_candidates(recipe, layer, images, seed=seed, rng=rng, engine=engine, stages=stages)
+    if targets is None:
+        candidates = learn_candidates(recipe, layer, images, seed=seed, rng=rng, engine=engine, stages=stages)
+    else:
+        candidates = learn_with_targets(recipe, layer, images, targets, seed=seed, engine=engine, stages=stages)
     layer, selection = candidates.choose(recipe.n_codes, recipe.selection, recipe.projection, engine=engine, stages=stages)
-    if layer.encoder.coupled and len(layer.codes) < len(candidates.codes):  # fewer codes, other activations
+    if candidates.pooling is not None or (layer.encoder.coupled and len(layer.codes) < len(candidates.codes)):
         layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, engine=engine, stages=stages))
     features = extract(prepare(layer), images, engine=engine, stages=stages) if keep_features else None
     return Learned(layer, candidates, selection, learned, features)
@@ -77,7 +89,9 @@ def learn_codes(
         learned = recipe.dictionary.learn(P, M, rng=rng, update=update)
     pooling, encoder = recipe.pooling, recipe.encoder
     nothing = Scale.none(pooling.n_cells, pooling.width(encoder.sides * M))
-    layer = Layer(images.shape[1:], recipe.descriptor, whitening, learned.codes, encoder, pooling, nothing)
+    layer = Layer(
+        images.shape[1:], recipe.descriptor, whitening, learned.codes, encoder, pooling, nothing, symmetry=recipe.symmetry
+    )
     return learned, layer
 
 
@@ -137,8 +151,9 @@ def learn_candidates(
     A sample is a cell of an image or, if `n_super_patches` is given, a super-patch. One pass over the images, or two if each
     cell has a scale of its own. Selection sees the first order of any pooling.
     """
-    layer = replace(layer, pooling=layer.pooling.first_order())
+    layer, pooling = _of_first_order(layer)
     standardize, outputs, ready = recipe.scale, layer.n_outputs, prepare(layer)
+    _check_covariance(outputs)
     stream = CovarianceStream(outputs, engine)
     if not _is_shared(standardize):
         layer = replace(layer, scale=learn_scale(recipe, ready, images, engine=engine, stages=stages))
@@ -166,7 +181,69 @@ def learn_candidates(
     C /= factor
     if not np.isfinite(C).all():
         raise ValueError("the pooled activations are too large for a float32 covariance; rescale the images to 0..255")
-    return Candidates(layer, Statistics(C, moments.n), seed)
+    return Candidates(layer, Statistics(C, moments.n), seed, pooling)
+
+
+def learn_with_targets(
+    recipe: Recipe,
+    layer: Layer,
+    images: Array | ImageSource,
+    targets: Array,
+    *,
+    seed: int,
+    engine: Threads,
+    stages: Stages,
+) -> Candidates:
+    """The same for selection with labels, in one pass: the scale of every output, and how one output a code goes with targets.
+
+    A code is judged by its first output on a coarse grid, which is as good as all of its outputs, and far smaller.
+    """
+    layer, pooling = _of_first_order(layer)
+    own, M, outputs = layer.pooling.grids, len(layer.codes), layer.n_outputs
+    h, w = layer.positions
+    coarse = min(LABELLED_GRID, h), min(LABELLED_GRID, w)
+    grids = own if coarse in own else (*own, coarse)
+    first = sum(rows * columns for rows, columns in grids[: grids.index(coarse)])
+    n_own, n_coarse = layer.n_cells, coarse[0] * coarse[1]
+    _check_covariance(n_coarse * M)
+    stream = CovarianceStream(n_coarse * M + targets.shape[1], engine)
+    shared = _is_shared(recipe.scale)
+    moments = Moments(outputs if shared else n_own * outputs, diagonal=True)
+    ready = prepare(replace(layer, pooling=layer.pooling.but(grid=list(grids))))
+    with stages.stage("covariance", len(images)) as update:
+        for rows, pooled in pooled_blocks(ready, images, engine):
+            seen = pooled[:, first : first + n_coarse, :M].reshape(len(pooled), -1)
+            stream.add(np.hstack([seen, targets[rows]]).astype(np.float32, copy=False))
+            if recipe.scale is not None:
+                moments.update(pooled[:, :n_own].reshape(-1, len(moments.mean)))
+            update(rows.stop)
+        found = stream.moments()
+    if recipe.scale is not None:
+        layer = replace(layer, scale=recipe.scale.learned(moments, outputs))
+    offset = 0.0 if recipe.scale is None else recipe.scale.offset
+    p, spread = n_coarse * M, found.scale(offset)[: n_coarse * M]
+    Q = found.scatter / found.n
+    G = Q[:p, :p] / spread[:, None] / spread
+    labelled = Labelled(G.astype(np.float32), Q[:p, p:] / spread[:, None], float(np.trace(Q[p:, p:])), found.n)
+    C = sum(G[cell * M : (cell + 1) * M, cell * M : (cell + 1) * M] for cell in range(n_coarse)) / n_coarse
+    return Candidates(layer, Statistics(np.asarray(C), found.n, labelled), seed, pooling)
+
+
+def _of_first_order(layer: Layer) -> tuple[Layer, Pooling | None]:
+    """The layer as selection sees it, and its own pooling where that is another."""
+    first = layer.pooling.first_order()
+    if first == layer.pooling:
+        return layer, None
+    unknown = Scale.none(first.n_cells, layer.n_outputs)
+    return replace(layer, pooling=first, scale=unknown), layer.pooling
+
+
+def _check_covariance(columns: int) -> None:
+    check_memory(
+        _COVARIANCE_BYTES * columns**2,
+        f"the covariance of {columns:,} outputs",
+        "Give fewer candidates, thresholds or sides, or a coarser grid.",
+    )
 
 
 def _is_shared(standardize: Standardize | None) -> bool:

@@ -15,6 +15,7 @@ from poolwise.method.encoders import ENCODERS, Encoder
 from poolwise.method.pooling import POOLINGS, Pooling
 from poolwise.method.scale import SCALES, Standardize
 from poolwise.method.selection import WAYS, WayName
+from poolwise.method.symmetry import SymmetryName, check_symmetry
 from poolwise.method.whitening import WHITENINGS, ZCA
 from poolwise.support.parameters import Choice, Described, Family, ParameterError, Whole, parameter
 
@@ -39,6 +40,9 @@ class Recipe(Described):
     projection: ProjectionName = parameter(
         "nystrom", Choice(("nystrom", "pca", None)), "How the outputs of the codes chosen are combined."
     )
+    symmetry: SymmetryName = parameter(
+        None, Choice((None, "mirror", "dihedral")), "Average over the mirror image, or over all turns and mirrors."
+    )
     n_patches: int = parameter(400_000, Whole(), "Random patches to learn from; fewer need less memory.", "--patches")
     n_super_patches: int | None = parameter(
         None, Whole(2, none=True), "Random windows for the covariance; none: every cell.", "--super-patches"
@@ -49,6 +53,18 @@ class Recipe(Described):
         values = {name: one.kind.check(one.key, getattr(self, name)) for name, one in self.parameters().items()}
         recipe = replace(self, **values)
         recipe.check_choice()
+        if recipe.projection == "pca" and recipe.n_candidates is not None and recipe.pooling.first_order() != recipe.pooling:
+            raise ParameterError(
+                "{projection} projects averages of outputs, and {pooling} has none; leave the projection out",
+                projection="pca",
+                pooling=recipe.pooling.word,
+            )
+        if recipe.uses_labels and recipe.n_super_patches is not None:
+            raise ParameterError(
+                "{selection} looks at whole images with their labels; give {n_super_patches}",
+                selection=recipe.selection,
+                n_super_patches=None,
+            )
         size = "n_codes" if recipe.n_candidates is None else "n_candidates"
         form = None if recipe.scale is None else recipe.scale.form
         if recipe.n_super_patches is not None and form == "cell" and recipe.n_candidates is not None:
@@ -65,6 +81,11 @@ class Recipe(Described):
             )
         return recipe
 
+    @property
+    def uses_labels(self) -> bool:
+        """Whether codes are chosen with labels."""
+        return self.n_candidates is not None and self.projection != "pca" and WAYS[self.selection].needs_labels
+
     def check_choice(self) -> None:
         """What `reselect` may change, once more together."""
         if self.n_candidates is not None and self.n_candidates < self.n_codes:
@@ -77,6 +98,7 @@ class Recipe(Described):
     def fitted_to(self, image_shape: tuple[int, int, int], *, clip: bool = False) -> Self:
         """Descriptor and pooling as they work on images of this shape; `clip`: made smaller where they would not fit."""
         descriptor = self.descriptor.fitted_to(image_shape, clip=clip)
+        check_symmetry(self.symmetry, image_shape[:2])
         pooling = self.pooling.fitted_to(descriptor.positions(image_shape[:2]), clip=clip)
         return replace(self, descriptor=descriptor, pooling=pooling)
 

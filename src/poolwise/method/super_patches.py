@@ -13,7 +13,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from poolwise.engine import Engine
-from poolwise.method.extraction import Pass, block_size, prepare
+from poolwise.method.extraction import block_size, prepare
+from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
 from poolwise.method.pooling.cells import cut_cells
 from poolwise.support.blocks import spans

@@ -12,6 +12,7 @@ from poolwise.method.candidates import Candidates, Statistics
 from poolwise.method.layer import Layer
 from poolwise.method.scale import Scale
 from poolwise.method.selection.choosing import Propagation, Selection
+from poolwise.method.selection.supervised import Labelled
 from poolwise.modelfile.container import Tensor
 from poolwise.modelfile.strict_json import Check, ModelFileError, fields, flag, maybe, real, whole
 from poolwise.support.types import Array
@@ -31,6 +32,11 @@ _CANDIDATES: dict[str, Check] = {
     "samples": whole(0, 2**53),
     "seed": whole(0, 2**32 - 1),
     "per_cell": flag,
+    "labelled": maybe(
+        lambda value, where: fields(
+            value, where, {"cells": whole(1, 1 << 16), "targets": whole(1), "images": whole(1, 2**53), "variance": real}
+        )
+    ),
 }
 _SELECTION: dict[str, Check] = {
     "candidates": whole(1),
@@ -41,11 +47,12 @@ _SELECTION: dict[str, Check] = {
 
 def candidates_to_json(candidates: Candidates) -> tuple[dict[str, Any], dict[str, Array]]:
     layer, statistics = candidates.layer, candidates.statistics
-    part = {
+    part: dict[str, Any] = {
         "codes": len(layer.codes),
         "samples": statistics.n,
         "seed": candidates.seed,
         "per_cell": layer.scale.is_per_cell,
+        "labelled": None,
     }
     arrays = {
         "codes": layer.codes,
@@ -53,6 +60,12 @@ def candidates_to_json(candidates: Candidates) -> tuple[dict[str, Any], dict[str
         "mean": layer.scale.mean,
         "spread": layer.scale.spread,
     }
+    labelled = statistics.labelled
+    if labelled is not None:
+        p, targets = labelled.products.shape
+        cells = p // len(layer.codes)
+        part["labelled"] = {"cells": cells, "targets": targets, "images": labelled.n, "variance": labelled.variance}
+        arrays |= {"gram": labelled.gram, "products": labelled.products}
     return part, arrays
 
 
@@ -79,12 +92,18 @@ def expect_candidates(part: Any, layer: Layer) -> dict[str, Tensor]:
     fields(part, "features.candidates", _CANDIDATES)
     M, outputs = part["codes"], layer.encoder.sides * part["codes"]
     scale = (layer.pooling.n_cells, outputs) if part["per_cell"] else (outputs,)
-    return {
+    labelled = part["labelled"]
+    seen = outputs if labelled is None else M  # with labels, codes are judged by one output each
+    tensors = {
         "codes": Tensor("F32", (M, layer.codes.shape[1])),
-        "covariance": Tensor("F64", (outputs, outputs)),
+        "covariance": Tensor("F64", (seen, seen)),
         "mean": Tensor("F64", scale),
         "spread": Tensor("F64", scale, above=0),
     }
+    if labelled is not None:
+        p = labelled["cells"] * M
+        tensors |= {"gram": Tensor("F32", (p, p)), "products": Tensor("F64", (p, labelled["targets"]))}
+    return tensors
 
 
 def expect_selection(part: Any, K: int) -> dict[str, Tensor]:
@@ -106,14 +125,14 @@ def expect_selection(part: Any, K: int) -> dict[str, Tensor]:
 
 def build_candidates(part: dict[str, Any], arrays: dict[str, Array], layer: Layer) -> Candidates:
     """`layer` is that of the codes kept: the candidates share its parts."""
+    first, facts, labelled = layer.pooling.first_order(), part["labelled"], None
     all_of_them = replace(
-        layer,
-        codes=arrays["codes"],
-        pooling=layer.pooling.first_order(),
-        scale=Scale(arrays["mean"], arrays["spread"]),
-        projection=None,
+        layer, codes=arrays["codes"], pooling=first, scale=Scale(arrays["mean"], arrays["spread"]), projection=None
     )
-    return Candidates(all_of_them, Statistics(arrays["covariance"], part["samples"]), part["seed"])
+    if facts is not None:
+        labelled = Labelled(arrays["gram"], arrays["products"], float(facts["variance"]), facts["images"])
+    statistics = Statistics(arrays["covariance"], part["samples"], labelled)
+    return Candidates(all_of_them, statistics, part["seed"], None if first == layer.pooling else layer.pooling)
 
 
 def build_selection(part: dict[str, Any], arrays: dict[str, Array]) -> Selection:

@@ -108,10 +108,12 @@ def upgrade(part: Any) -> dict[str, Any]:
         "encoder": _encoder(fitted),
         "pooling": {"part": "Pool", "how": fitted["pool"], "grid": encode([tuple(grid) for grid in fitted["grids"]])},
         "codes": fitted["codes"],
+        "rank": None,
         "per_cell": fitted["per_cell"],
         "projection": None if kind is None else {"kind": kind, "rows": fitted["projected"]},
+        "symmetry": None,
     }
-    candidates = {"codes": M, "samples": 0, "seed": fitted["choice_seed"], "per_cell": fitted["per_cell"]}
+    candidates = {"codes": M, "samples": 0, "seed": fitted["choice_seed"], "per_cell": fitted["per_cell"], "labelled": None}
     selection = {"candidates": M, "labels": not is_slim, "messages": fitted["messages"]}
     return {
         "parameters": _parameters(old),
@@ -149,8 +151,11 @@ def _parameters(old: dict[str, Any]) -> dict[str, Any]:
     return {
         **{name: old[name] for name in _KEPT},
         "projection": old["transform"],
+        "symmetry": None,
         "descriptor": _patches(old["patch_size"], old),
-        "whitening": None if whitening is None else {"part": "ZCA", "form": whitening, "offset": old["whitening_offset"]},
+        "whitening": None
+        if whitening is None
+        else {"part": "ZCA", "form": whitening, "offset": old["whitening_offset"], "rank": None},
         "dictionary": {"part": "RandomCodes", "kind": dictionary} if dictionary in ("patches", "gaussian") else kmeans,
         "encoder": _encoder(old),
         "pooling": {"part": "Pool", "how": old["pool"], "grid": old["grid"]},

@@ -2,7 +2,8 @@
 
 Without the arrays' numbers a layer is still known: `shell` makes one of zeros that take no memory.
 
-K : codes    d : numbers in a local vector    outputs : sides · K    cells : of all grids    width : numbers per cell
+K : codes    d : numbers in a local vector    r : the same after whitening
+outputs : sides · K    cells : of all grids    width : numbers per cell
 """
 
 from typing import Any
@@ -16,6 +17,7 @@ from poolwise.method.nystrom import Projection
 from poolwise.method.pooling import POOLINGS
 from poolwise.method.pooling.cells import cell_edges
 from poolwise.method.scale import Scale
+from poolwise.method.symmetry import check_symmetry
 from poolwise.method.whitening import Whitening
 from poolwise.modelfile.container import Tensor
 from poolwise.modelfile.parameters import part_from_json, part_to_json
@@ -29,8 +31,10 @@ _LAYER = {
     "encoder": anything,
     "pooling": anything,
     "codes": whole(1),
+    "rank": maybe(whole(1)),
     "per_cell": flag,
     "projection": maybe(lambda value, where: fields(value, where, {"kind": one_of("nystrom", "pca"), "rows": whole(1)})),
+    "symmetry": one_of(None, "mirror", "dihedral"),
 }
 
 
@@ -43,8 +47,10 @@ def to_json(layer: Layer) -> dict[str, Any]:
         "encoder": part_to_json(layer.encoder),
         "pooling": part_to_json(layer.pooling),
         "codes": len(layer.codes),
+        "rank": layer.codes.shape[1] if layer.whitening.is_reduced else None,
         "per_cell": layer.scale.is_per_cell,
         "projection": None if projection is None else {"kind": projection.kind, "rows": len(projection.T)},
+        "symmetry": layer.symmetry,
     }
 
 
@@ -83,8 +89,19 @@ def shell(value: Any, where: str) -> Layer:
         if rows != width if described["kind"] == "nystrom" else rows > width:
             raise ModelFileError(f"{where}.projection has {rows} rows, for {width} numbers per cell")
         projection = Projection(described["kind"], _zeros(rows, width))
-    whitening = Whitening(_zeros(d), _zeros(d, d))
-    return Layer((H, W, c), **parts, whitening=whitening, codes=_zeros(K, d), scale=Scale(scale, scale), projection=projection)
+    r = d if value["rank"] is None else value["rank"]
+    if value["rank"] is not None and r >= d:
+        raise ModelFileError(f"{where}.rank is {r}, for local vectors of {d} numbers")
+    check_symmetry(value["symmetry"], (H, W))
+    return Layer(
+        (H, W, c),
+        **parts,
+        whitening=Whitening(_zeros(d), _zeros(d, r)),
+        codes=_zeros(K, r),
+        scale=Scale(scale, scale),
+        projection=projection,
+        symmetry=value["symmetry"],
+    )
 
 
 def _zeros(*shape: int) -> Array:
@@ -110,4 +127,5 @@ def filled(layer: Layer, arrays: dict[str, Array]) -> Layer:
         pooling=layer.pooling,
         scale=Scale(arrays["mean"], arrays["spread"]),
         projection=None if layer.projection is None else Projection(layer.projection.kind, arrays["projection"]),
+        symmetry=layer.symmetry,
     )

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import nnls
 from sklearn.base import clone
 
-from poolwise.analysis.cost import milliseconds
+from poolwise.analysis.cost import degree_of_cost, features_by_codes, milliseconds
 from poolwise.estimators import PooledFeatures
 from poolwise.estimators.linear_svm import LinearClassifier
 from poolwise.planning.law import AccuracyLaw, fit_law
@@ -49,24 +49,28 @@ def hold_out(labels: Array, share: float, rng: np.random.Generator) -> tuple[Arr
 
 @dataclass(frozen=True)
 class Cost:
-    """Milliseconds per image: fixed + per_code K. Both at least 0, by least squares."""
+    """Milliseconds per image: fixed + per_code K + per_square K² + per_cube K³. All at least 0, by least squares."""
 
     fixed: float
     per_code: float
+    per_square: float = 0.0
+    per_cube: float = 0.0
 
     def at(self, K: Any) -> Any:
-        return self.fixed + self.per_code * K
+        return self.fixed + K * (self.per_code + K * (self.per_square + K * self.per_cube))
 
 
-def fit_cost(codes: Any, milliseconds: Any) -> Cost:
-    """From what was measured.
+def fit_cost(codes: Any, milliseconds: Any, degree: int = 1) -> Cost:
+    """From what was measured; degree : the highest power of K, at most 3.
 
     >>> print(f"{fit_cost([25, 50, 100], [0.5, 0.75, 1.25]).at(400):.2f} ms")
     4.25 ms
     """
     K = np.asarray(codes, np.float64)
-    fixed, per_code = nnls(np.stack([np.ones(len(K)), K], axis=1), np.asarray(milliseconds, np.float64))[0]
-    return Cost(float(fixed), float(per_code))
+    unit = float(K.max())  # powers of K / unit are of one size
+    powers = np.arange(degree + 1)
+    found = nnls((K[:, None] / unit) ** powers, np.asarray(milliseconds, np.float64))[0] / unit**powers
+    return Cost(*map(float, found))
 
 
 @dataclass(frozen=True)
@@ -82,14 +86,23 @@ class Curve:
         Fractions: R runs of each size.
     milliseconds : (S,)
         Per image, all threads together: the fastest of the runs, since a machine's other work only ever adds to it.
-    features_per_code : int
+    features_per_code, features_per_square : float
+        An image has features_per_code K + features_per_square K² features; the latter with second-order pooling.
+    degree : int
+        The highest power of K in the cost.
     """
 
     name: str
     codes: Array
     accuracy: Array
     milliseconds: Array
-    features_per_code: int
+    features_per_code: float
+    features_per_square: float = 0.0
+    degree: int = 1
+
+    def features_at(self, K: int) -> int:
+        """Of an image, exactly."""
+        return round(K * (self.features_per_code + K * self.features_per_square))
 
     @cached_property
     def law(self) -> AccuracyLaw:
@@ -97,7 +110,7 @@ class Curve:
 
     @cached_property
     def cost(self) -> Cost:
-        return fit_cost(self.codes, self.milliseconds)
+        return fit_cost(self.codes, self.milliseconds, self.degree)
 
     @property
     def mean(self) -> Array:
@@ -143,14 +156,14 @@ def measure(
             for j, seed in enumerate(seeds):
                 update(done, f"{name}, {K} codes, seed {seed}")
                 model = clone(features).set_params(n_codes=K, n_candidates=factor and factor * K, random_state=seed)
-                X = model.fit_transform(task.train)
-                per_code = X.shape[1] // K
+                X = model.fit_transform(task.train, task.train_labels)
                 classifier = clone(svm).fit(X, task.train_labels)
                 del X
                 accuracy[i, j] = classifier.score(model.transform(task.test), task.test_labels)
                 taken[i] = min(taken[i], milliseconds(model, few, _TIMES_MEASURED))
                 done += 1
-        curves.append(Curve(name, np.asarray(sizes), accuracy, taken, per_code))
+        growth = *features_by_codes(model.layer_, K), degree_of_cost(model.layer_.pooling)
+        curves.append(Curve(name, np.asarray(sizes), accuracy, taken, *growth))
     update(done)
     return curves
 
@@ -192,7 +205,7 @@ def doubts(curves: Sequence[Curve], predict: Sequence[int], n_train: int, n_test
     error = max(1.96 * math.sqrt(float(p * (1 - p)) / n_test) for curve in curves for p in curve.mean)
     if error > _UNSURE_ACCURACY:
         found.append(f"{n_test:,} images to test on give an accuracy to ± {error:.1%} only; give more, or a larger --holdout")
-    most = far * max(curve.features_per_code for curve in curves)
+    most = max(curve.features_at(far) for curve in curves)
     if most > n_train:
         found.append(
             f"{far:,} codes give {most:,} features, but there are {n_train:,} images to learn from; with fewer images than "

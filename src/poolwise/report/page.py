@@ -11,7 +11,7 @@ from poolwise.analysis.clusters import members_of
 from poolwise.estimators import PooledFeatures
 from poolwise.report.budget import Curve, read_budget
 from poolwise.report.draw.mosaic import by_colour
-from poolwise.report.draw.pictures import tiles_of
+from poolwise.report.draw.pictures import tiles_of, whitened_pictures
 from poolwise.report.draw.sprites import photo_sprite, sprite
 from poolwise.report.html import as_data, as_utf8, own, render
 from poolwise.report.sections import accuracy_section, charts, figures, mosaic_text
@@ -130,7 +130,7 @@ def _data(found: Findings) -> tuple[dict[str, Any], str]:
     index = np.arange(len(D)) if found.clusters is None else features.selected_
     pictures = layer.whitening.undo(D)
     natural, columns = sprite(tiles_of(layer, pictures))
-    whitened, _ = sprite(tiles_of(layer, D))
+    whitened, _ = sprite(tiles_of(layer, whitened_pictures(layer, D)))
     rules = [f".tile,#exemplar{{background-image:url({natural})}}"]
     rules.append(f".whitened .tile,.whitened #exemplar{{background-image:url({whitened})}}")
     colour = by_colour(pictures[index], channels) if channels == 3 else None

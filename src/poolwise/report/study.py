@@ -220,19 +220,22 @@ def _study_clusters(
         missing["before"] = "Give images to see how alike the candidates are before pooling."
     else:
         with stages.stage("responses before pooling"), Threads(features.n_jobs) as engine:
-            before = _before(candidates.layer, cluster, sample.pixels, engine)
+            before = _before(candidates.layer, cluster, len(C) // M, sample.pixels, engine)
     return Clusters(cluster, after, before, order, in_order, picture)
 
 
-def _before(layer: Layer, cluster: Array, images: Array, engine: Threads) -> Array:
-    """Correlations with the exemplar over random local vectors of the images, a block at a time on each thread."""
+def _before(layer: Layer, cluster: Array, sides: int, images: Array, engine: Threads) -> Array:
+    """Correlations with the exemplar over random local vectors of the images, a block at a time on each thread.
+
+    sides : of each code that count, as in the covariance after pooling
+    """
     P = layer.descriptor.sample(images, PATCHES, rng=np.random.default_rng(_SEED), engine=engine)
-    sums = P.map(_sums, layer, cluster, size=positions_per_block(len(layer.codes)))
+    sums = P.map(_sums, layer, cluster, sides, size=positions_per_block(layer.n_outputs))
     return correlations_before(sums, cluster)
 
 
-def _sums(P: Array, layer: Layer, cluster: Array) -> Sums:
-    return Sums.of(layer.activations(P), cluster, layer.encoder.sides)
+def _sums(P: Array, layer: Layer, cluster: Array, sides: int) -> Sums:
+    return Sums.of(layer.activations(P)[:, : sides * len(cluster)], cluster, sides)
 
 
 def _study_regions(features: PooledFeatures, sample: _Sample | None, missing: dict[str, str], stages: Stages) -> Regions | None:

@@ -9,6 +9,16 @@ from poolwise.method.recipe import FAMILIES
 from poolwise.report.study import Findings
 
 _COLOURS = {1: "grey", 3: "colour"}
+_WHY = {"random": "at random", "supervised": "because together they predict the labels best"}
+_NOTED = {
+    "max": "how strongly it is present",
+    "second_order": "how strongly every two of them are present together",
+}
+_SYMMETRIES = {
+    None: "",
+    "mirror": ", the same for its mirror image",
+    "dihedral": ", the same for all its turns and mirror images",
+}
 
 
 def one_line(found: Findings) -> str:
@@ -16,14 +26,14 @@ def one_line(found: Findings) -> str:
     features, classifier, layer = found.features, found.classifier, found.features.layer_
     (H, W, c), (ph, pw), K, cells = layer.image_shape, layer.descriptor.window(1, 1), len(layer.codes), layer.n_cells
     M = features.n_candidates_
-    why = "at random" if features.selection == "random" else "because their responses differ most once pooled"
+    why = _WHY.get(features.selection, "because their responses differ most once pooled")
     kept = f", kept of {M:,} {why}," if M is not None and M > K else ""
-    asked = "how strongly it is present" if layer.pooling.word == "max" else "how much of it there is"
+    asked = _NOTED.get(layer.pooling.word, "how much of it there is")
     where = f"each of {cells} parts of the image" if cells > 1 else "the whole image"
     kind = _COLOURS.get(c, f"{c}-channel")
     line = (
         f"It looks at {H}×{W} {kind} images through {K:,} small patterns of {ph}×{pw} pixels{kept} and notes "
-        f"{asked} in {where}: {layer.n_features:,} numbers per image"
+        f"{asked} in {where}: {layer.n_features:,} numbers per image{_SYMMETRIES[layer.symmetry]}"
     )
     if classifier is not None:
         line += f", from which a classifier tells {len(classifier.classes_):,} classes apart"

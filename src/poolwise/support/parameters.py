@@ -17,6 +17,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 MOST_WHOLE = 2**31 - 1
+MOST_NUMBERS = 16
 LARGEST_REAL = 1e18  # its square is still a float32
 
 
@@ -94,16 +95,18 @@ def _refuse(name: str, expected: str, value: Any) -> ParameterError:
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number of at least `least`; or None, where `none` is set."""
+    """A whole number of at least `least`; or None, where `none` is set; or the word `word`, where that is given."""
 
     least: int = 1
     none: bool = False
+    word: str = ""
 
     def check(self, name: str, value: Any) -> Any:
-        if value is None and self.none:
-            return None
+        if (value is None and self.none) or (self.word and isinstance(value, str) and value == self.word):
+            return value
         if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < self.least:
-            raise _refuse(name, f"a whole number of at least {self.least}", value)
+            also = f", or {self.word!r}" * bool(self.word)
+            raise _refuse(name, f"a whole number of at least {self.least}{also}", value)
         if int(value) > MOST_WHOLE:
             raise _refuse(name, f"at most {MOST_WHOLE}", value)
         return int(value)
@@ -126,6 +129,21 @@ class Number:
         if not self.least <= number <= LARGEST_REAL:
             raise _refuse(name, f"a finite number of at least {self.least:g}", value)
         return number
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A number as above, or a tuple of different ones, which comes back ascending."""
+
+    least: float = 0.0
+
+    def check(self, name: str, value: Any) -> Any:
+        if not isinstance(value, tuple | list):
+            return Number(self.least).check(name, value)
+        numbers = sorted(Number(self.least).check(name, one) for one in value)
+        if not 1 <= len(numbers) <= MOST_NUMBERS or len(set(numbers)) < len(numbers):
+            raise _refuse(name, f"a number, or 1 to {MOST_NUMBERS} different ones", value)
+        return tuple(numbers)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolwise.cli import options
+from poolwise.cli.mirroring import check_mirror, fit_mirrored
 from poolwise.cli.output import check_output, check_report, print_json
 from poolwise.cli.parameters import first_parameters, given, other_parameters, set_given
 from poolwise.cli.reading import Reading, say_shape
@@ -32,6 +33,11 @@ _FOLDS = 5
     help="A linear SVM on the features; cv searches for the best gamma.  [default: svm if there are labels, else none]",
 )
 @options.gamma
+@click.option(
+    "--mirror-training",
+    is_flag=True,
+    help="The classifier also learns from the mirror image of every image: twice the rows to learn from, the same cost later.",
+)
 @options.report
 @click.option(
     "--slim",
@@ -65,7 +71,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
       poolwise fit photos/train -o photos.safetensors --codes 200 --candidates 1600
       poolwise fit pictures -o pictures.safetensors --resize 96x96 --crop --on-error skip
       poolwise fit data.npz --member x_train -o model.safetensors --classifier cv
-      poolwise fit cifar10 -o cifar.safetensors --codes 200 --candidates 800
+      poolwise fit cifar10 -o cifar.safetensors --codes 200 --candidates 800 --selection supervised --mirror-training
       poolwise fit scans.csv --columns file,species --grey -o scans.safetensors
       poolwise fit pictures -o c.safetensors --preset coates2011 --codes 1600 --grid 1,2,4
     """
@@ -81,8 +87,12 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     if gamma is not None and classifier in ("none", "cv"):
         raise click.UsageError(f"--gamma {gamma:g} is for --classifier svm; got --classifier {classifier}")
     features, svm = estimators(ctx.command, given_options["preset"], changes, classifier, gamma)
+    mirror = given_options["mirror_training"]
+    check_mirror(mirror, features, classifier)
     stages = Stages(not quiet, "fit ")
-    images = reading.open(stages, labels=classifier != "none", output=output, n_jobs=n_jobs, again=True)
+    needs_labels = features.recipe.uses_labels
+    images = reading.open(stages, labels=needs_labels or classifier != "none", output=output, n_jobs=n_jobs, again=True)
+    check_uses_of_labels(images, reading.images, selection=needs_labels, mirror=mirror)
     if images.labels is None and classifier is None:
         svm = None
     check_labels(images, reading.images, svm)
@@ -95,8 +105,10 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
         "resize": None if reading.resize is None else f"{reading.resize[0]}x{reading.resize[1]}",
         "crop": bool(reading.crop),
         "grey": bool(reading.grey),
+        "mirrored": mirror,
     }
-    result = fit(features, svm, images, output, stages, slim=given_options["slim"], provenance=provenance)
+    slim = given_options["slim"]
+    result = fit(features, svm, images, output, stages, slim=slim, mirror=mirror, provenance=provenance)
     if report is not None:
         write_report_of(features, svm, images, report, output.name, provenance, n_jobs, quiet=quiet)
         result["report"] = str(report)
@@ -114,18 +126,24 @@ def fit(
     stages: Stages,
     *,
     slim: bool = False,
+    mirror: bool = False,
     provenance: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Fit both (svm may be None), save them, and give what came out. The file does not remember threads and progress."""
+    """Fit both (svm may be None), save them, and give what came out. The file does not remember threads and progress.
+
+    mirror : whether the classifier also learns from mirror images
+    """
     from sklearn.pipeline import make_pipeline
 
     from poolwise import save
 
     start = time.perf_counter()
     if svm is None:
-        features.fit(images)
+        features.fit(images, images.labels)
+    elif mirror:
+        fit_mirrored(features, svm, images, stages=stages)
     else:
-        svm.fit(features.fit_transform(images), images.labels)
+        svm.fit(features.fit_transform(images, images.labels), images.labels)
     seconds = time.perf_counter() - start
     for part in (features, svm):
         if part is not None:
@@ -141,6 +159,7 @@ def fit(
         "images": len(images),
         "image_shape": list(images.shape[1:]),
         "skipped": len(images.skipped),
+        "mirrored": mirror,
         "codes": len(features.codes_),
         "candidates": features.n_candidates_,
         "features": features.layer_.n_features,
@@ -192,6 +211,27 @@ def estimators(
     return features, svm
 
 
+def check_uses_of_labels(images: "Images", where: Path, *, selection: bool, mirror: bool) -> None:
+    """What needs labels, where there are none: before features are learned."""
+    from poolwise.images import ImageError
+
+    if images.labels is None and (selection or mirror):
+        what, instead = (
+            ("--selection supervised", "give another --selection") if selection else ("--mirror-training", "leave it out")
+        )
+        raise ImageError(
+            where,
+            f"it has no labels, which {what} needs; put the images into one folder per class, give a .csv with labels, or "
+            f"{instead}",
+        )
+    if selection and images.labels is not None and len(set(images.labels.tolist())) < 2:
+        raise ImageError(
+            where,
+            f"all its images have one label, {images.labels[0].item()!r}; --selection supervised needs at least two. Give "
+            f"images of other classes too, or another --selection",
+        )
+
+
 def check_labels(images: "Images", where: Path, svm: "LinearClassifier | None") -> None:
     """What a classifier would refuse, and what cannot be saved, before features are learned."""
     import numpy as np
@@ -230,9 +270,10 @@ def _printable(text: str) -> str:
 
 def _show(result: dict[str, Any]) -> None:
     chosen = "" if result["candidates"] is None else f" of {result['candidates']:,} candidates"
+    mirrored = ", for the classifier also mirrored" * result["mirrored"]
     lines = {
         "model": f"{result['model']}, {result['bytes'] / 1e6:.1f} MB",
-        "images": f"{result['images']:,} of {say_shape(tuple(result['image_shape']))}",
+        "images": f"{result['images']:,} of {say_shape(tuple(result['image_shape']))}{mirrored}",
         "codes": f"{result['codes']:,}{chosen}: {result['features']:,} features",
     }
     if result["classes"] is not None:

@@ -12,10 +12,16 @@ from poolwise.support.files import replacing
 from poolwise.support.progress import Stages
 
 if TYPE_CHECKING:
+    from poolwise.method.layer import Layer
     from poolwise.modelfile import Description
 
 _COLOURS = {1: "grey", 3: "colour"}
 _PROJECTIONS = {"nystrom": ", Nyström projection", "pca": ", projected by PCA", None: ""}
+_SYMMETRIES = {
+    None: "",
+    "mirror": ", averaged over the image and its mirror image",
+    "dihedral": ", averaged over the eight turns and mirrors of the image",
+}
 
 
 @click.command("inspect", context_settings=options.SETTINGS)
@@ -54,7 +60,7 @@ def command(model: Path, codes: Path | None, clusters: Path | None, as_json: boo
     if as_json:
         print_json(result)
     else:
-        _show(result, _part_lines(description))
+        _show(result, description.layer, _part_lines(description))
 
 
 def summarize(path: Path, description: "Description") -> dict[str, Any]:
@@ -104,9 +110,10 @@ def _in_one_line(description: "Description", classes: int | None) -> str:
         chosen = f" selected from {M:,} by {WAYS[description.parameters['selection']].title}"
     grids = " + ".join(f"{rows}×{columns}" for rows, columns in layer.pooling.grids)
     classifier = "" if classes is None else f", and a linear SVM for {classes:,} classes"
+    pooling = layer.pooling.word.replace("_", "-")  # second-order
     return (
         f"{layer.n_features:,} features of {H}×{W} {_COLOURS.get(c, f'{c}-channel')} images: {K:,} codes of {ph}×{pw} "
-        f"pixels{chosen}, {layer.pooling.word} pooling over {grids} cells{_PROJECTIONS[kind]}{classifier}"
+        f"pixels{chosen}, {pooling} pooling over {grids} cells{_SYMMETRIES[layer.symmetry]}{_PROJECTIONS[kind]}{classifier}"
     )
 
 
@@ -155,8 +162,15 @@ def _part_lines(description: "Description") -> dict[str, str]:
     return lines
 
 
-def _show(result: dict[str, Any], parts: dict[str, str]) -> None:
+def _directions(layer: "Layer") -> str:
+    """How many directions of patches a whitening with a rank keeps."""
+    d, r = layer.whitening.W.shape
+    return f" in {r:,} of {d:,} directions" if r < d else ""
+
+
+def _show(result: dict[str, Any], layer: "Layer", parts: dict[str, str]) -> None:
     from poolwise.images.errors import show
+    from poolwise.method.symmetry import N_COPIES
 
     fitted, classifier, cost = result["fitted"], result["classifier"], result["multiply_adds"]
     rest = "" if fitted["converged"] else " (stopped by --max-iter)"
@@ -165,12 +179,13 @@ def _show(result: dict[str, Any], parts: dict[str, str]) -> None:
         "file": f"{result['model']}, {result['bytes'] / 1e6:.1f} MB, format {result['format']}{', slim' * result['slim']}",
         **parts,
         "dictionary": f"{parts['dictionary']}: {rounds} on {result['parameters']['n_patches']:,} patches",
-        "sizes": f"{result['codes']:,} codes, "
+        "sizes": f"{result['codes']:,} codes{_directions(layer)}, "
         + (f"{result['candidates']:,} candidates, " if result["candidates"] is not None else "")
         + f"{result['features']:,} features"
         + (f", {result['classes']:,} classes" if classifier else ""),
         "cost": f"{sum(cost.values()) / 1e6:,.1f} million multiply-adds per image: "
-        + " + ".join(f"{name} {n:,}" for name, n in cost.items() if n),
+        + " + ".join(f"{name} {n:,}" for name, n in cost.items() if n)
+        + f", for {N_COPIES[layer.symmetry]} copies of it" * (layer.symmetry is not None),
     }
     if classifier:
         came = f"{'converged' if classifier['converged'] else 'NOT converged'} in {classifier['n_iter']} rounds"

@@ -13,12 +13,14 @@ from poolwise.cli.names import as_name
 from poolwise.cli.output import check_output, print_json, say
 from poolwise.cli.parameters import given, other_parameters
 from poolwise.cli.reading import Reading, say_shape
+from poolwise.cli.spelling import in_options
 from poolwise.support.files import replacing
 from poolwise.support.progress import Stages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from poolwise.estimators import PooledFeatures
     from poolwise.images import Images
     from poolwise.planning.measuring import Curve, Task
 
@@ -91,6 +93,8 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     changes |= {"n_codes": 1, "n_jobs": given_options["n_jobs"], "verbose": 0}  # each dictionary has its own number of codes
     features, svm = estimators(ctx.command, given_options["preset"], changes, "svm", given_options["gamma"])
     _check_patches(features.n_patches, given_options["sizes"][-1], not given_options["no_candidates"])
+    if not given_options["no_candidates"]:
+        _check_with_candidates(ctx.command, features, given_options["sizes"][-1])
     stages = Stages(not quiet, "plan ")
     task, classes = _open(reading, given_options, stages)
 
@@ -153,6 +157,18 @@ def _check_patches(n_patches: int, K: int, candidates: bool) -> None:
             f"--patches {n_patches} patches cannot give {wanted} different codes, as --sizes {K}{each} needs; give more "
             f"--patches, or smaller --sizes{' or --no-candidates' * candidates}"
         )
+
+
+def _check_with_candidates(command: click.Command, features: "PooledFeatures", K: int) -> None:
+    """What a recipe with candidates would refuse."""
+    from sklearn.base import clone
+
+    from poolwise.planning.measuring import CANDIDATES_PER_CODE
+
+    try:
+        _ = clone(features).set_params(n_codes=K, n_candidates=CANDIDATES_PER_CODE * K).recipe
+    except ValueError as error:
+        raise click.UsageError(in_options(error, command)) from error
 
 
 def _test_reading(reading: Reading, test: Path, member: str | None) -> Reading:
@@ -239,12 +255,17 @@ def _method(curve: "Curve", predict: "Sequence[int]") -> dict[str, Any]:
         rows.append({"codes": K, "kind": "predicted", "accuracy": law.at(K), "low": low, "high": high})
         rows[-1]["milliseconds"] = cost.at(K)
     for row in rows:
-        row["features"] = row["codes"] * curve.features_per_code
+        row["features"] = curve.features_at(row["codes"])
         row["bytes"] = 4 * row["features"]
     return {
         "name": curve.name,
         "law": {"a": law.a, "b": law.b, "error": law.error},
-        "cost": {"milliseconds": cost.fixed, "milliseconds_per_code": cost.per_code},
+        "cost": {
+            "milliseconds": cost.fixed,
+            "milliseconds_per_code": cost.per_code,
+            "milliseconds_per_square": cost.per_square,
+            "milliseconds_per_cube": cost.per_cube,
+        },
         "rows": sorted(rows, key=lambda row: row["codes"]),
     }
 
@@ -275,9 +296,8 @@ def _words(result: dict[str, Any], curves: "Sequence[Curve]") -> dict[str, str]:
         f"{result['classes']:,} classes",
     }
     if any(row["kind"] == "predicted" for row in result["methods"][0]["rows"]):
-        lines["predicted"] = (
-            "by the law below, and where 95 % of single runs lie if it holds that far; ms grow linearly with codes"
-        )
+        growth = {1: "linearly with codes", 2: "with the square of codes", 3: "with the cube of codes"}[curves[0].degree]
+        lines["predicted"] = f"by the law below, and where 95 % of single runs lie if it holds that far; ms grow {growth}"
     for curve in curves:
         a, b = 100 * curve.law.a, 100 * curve.law.b
         sign = "+" if b >= 0 else "−"

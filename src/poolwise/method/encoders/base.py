@@ -21,14 +21,16 @@ class Folded:
     """An encoder for the fused pass: Z = [p - centre, 1] [F, b]ᵀ in one product, and the loop that activates Z.
 
     F, b : (columns, d), (columns,) float64, whitening and threshold folded in; the first K columns are the codes'
-    activation : which loop of `kernels.extraction`    theta : what that loop must still subtract
+    activation : which loop of `kernels.extraction`
+    signs, thetas : of each side; output s · K + k is max(0, signs[s] · z_k - thetas[s])
     together : whether the loop needs all responses of a patch at once
     """
 
     F: Array
     b: Array
     activation: Literal["threshold", "triangle", "nearest"]
-    theta: float = 0.0
+    signs: tuple[float, ...] = (1.0,)
+    thetas: tuple[float, ...] = (0.0,)
     together: bool = False
 
 
@@ -46,6 +48,11 @@ class Encoder(Part):
     def sides(self) -> int:
         """Activations per code: side s of code k is activation s · K + k."""
         return 1
+
+    @property
+    def side_names(self) -> tuple[str, ...]:
+        """What the features of each side are called, behind the code."""
+        return ("",)
 
     @abstractmethod
     def __call__(self, P: Array, D: Array) -> Array:

@@ -3,6 +3,8 @@
     f_k = max(0, d_k·p - α)
     two-sided:   f_k = max(0, d_k·p - α),   f_{K+k} = max(0, -d_k·p - α)
 
+Several thresholds give as many outputs a code from the same product: α₁ with its sides, then α₂ with its own.
+
 d_k : a code    p : a whitened patch    α : the threshold
 """
 
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from poolwise.method.encoders.base import Encoder, Folded
 from poolwise.support.lazy import np
-from poolwise.support.parameters import Flag, Number, parameter
+from poolwise.support.parameters import Flag, Numbers, parameter
 
 if TYPE_CHECKING:
     from poolwise.method.whitening import Whitening
@@ -26,8 +28,8 @@ class Threshold(Encoder):
 
     Parameters
     ----------
-    alpha : float
-        α.
+    alpha : float or tuple of float
+        α. Several share the product, so they cost next to nothing, and give as many times the features.
     two_sided : bool
         Also max(0, -d_k·p - α): 2K activations.
 
@@ -35,25 +37,40 @@ class Threshold(Encoder):
     --------
     >>> Threshold(two_sided=True)(np.array([[1.0, 0.0]]), np.array([[0.8, 0.6], [-1.0, 0.0]]))
     array([[0.55, 0.  , 0.  , 0.75]])
+    >>> Threshold(alpha=(0.25, 0.75))(np.array([[1.0, 0.0]]), np.array([[0.8, 0.6], [-1.0, 0.0]])).round(2)
+    array([[0.55, 0.  , 0.05, 0.  ]])
     """
 
     words = ("threshold",)
     coupled = False
 
-    alpha: float = parameter(0.25, Number(), "The threshold.")
+    alpha: float | tuple[float, ...] = parameter(0.25, Numbers(), "The threshold, or several: 0.25,1.")
     two_sided: bool = parameter(False, Flag(off="--one-sided"), "Also activations of a code's negative.")
 
     @property
+    def thresholds(self) -> tuple[float, ...]:
+        """Ascending."""
+        found = Numbers().check("Threshold.alpha", self.alpha)
+        return found if isinstance(found, tuple) else (found,)
+
+    @property
     def sides(self) -> int:
-        return 2 if self.two_sided else 1
+        return len(self.thresholds) * (2 if self.two_sided else 1)
+
+    @property
+    def side_names(self) -> tuple[str, ...]:
+        above = [f"_above{alpha:g}" for alpha in self.thresholds] if len(self.thresholds) > 1 else [""]
+        return tuple(f"{sign}{level}" for level in above for sign in (("_pos", "_neg") if self.two_sided else ("",)))
 
     def __call__(self, P: Array, D: Array) -> Array:
         Z = P @ D.T
-        F = np.maximum(0, Z - self.alpha)
-        return np.hstack([F, np.maximum(0, -Z - self.alpha)]) if self.two_sided else F
+        signs = (1, -1) if self.two_sided else (1,)
+        return np.hstack([np.maximum(0, sign * Z - alpha) for alpha in self.thresholds for sign in signs])
 
     def fused(self, D: Array, whitening: Whitening) -> Folded:
         F, b = whitening.fold(D)
-        if self.two_sided:
-            return Folded(F, b, "threshold", theta=float(self.alpha))
-        return Folded(F, b - self.alpha, "threshold")
+        if self.sides == 1:
+            return Folded(F, b - self.thresholds[0], "threshold")
+        signs = (1.0, -1.0) if self.two_sided else (1.0,)
+        thetas = tuple(alpha for alpha in self.thresholds for _ in signs)
+        return Folded(F, b, "threshold", signs=signs * len(self.thresholds), thetas=thetas)

@@ -8,11 +8,11 @@ images : (n, H, W, c)    pooled : (n, cells, width) float32 before scale and pro
 """
 
 from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
 
 from poolwise.engine import Engine
+from poolwise.method.extraction.base import Pass
 from poolwise.method.extraction.fused import FusedPass
 from poolwise.method.extraction.plain import PlainPass
 from poolwise.method.layer import Layer
@@ -20,17 +20,6 @@ from poolwise.support.blocks import spans
 from poolwise.support.types import Array, ImageSource
 
 _BYTES_PER_BLOCK = 1 << 20
-
-
-class Pass(Protocol):
-    """A layer, ready to be computed."""
-
-    @property
-    def layer(self) -> Layer: ...
-
-    def pooled(self, images: Array) -> Array:
-        """(n, H, W, c) to (n, cells, width) float32, on the calling thread."""
-        ...
 
 
 def prepare(layer: Layer) -> Pass:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
 from poolwise.method.pooling.cells import cut_cells
 from poolwise.support.blocks import spans
@@ -17,19 +18,18 @@ _BYTES_OF_VECTORS = 8 << 20
 
 
 @dataclass(frozen=True)
-class PlainPass:
+class PlainPass(Pass):
     """Any layer."""
 
     layer: Layer
 
-    def pooled(self, images: Array) -> Array:
-        """(n, H, W, c) to (n, cells, width) float32, on the calling thread."""
+    def statistics(self, images: Array) -> Array:
         layer = self.layer
         cells = cut_cells(layer.descriptor.positions(images.shape[1:3]), layer.pooling.grids)
         codes = np.ascontiguousarray(layer.codes, np.float32)
         accumulators = []
         h, w = layer.descriptor.positions(images.shape[1:3])
-        d, outputs = layer.codes.shape[1], layer.n_outputs
+        d, outputs = len(layer.whitening.W), layer.n_outputs
         at_once = max(1, min(_BYTES_OF_ACTIVATIONS // (4 * w * outputs), _BYTES_OF_VECTORS // (4 * w * d)))
         for image in images:
             pixels, into = np.asarray(image, np.float32), layer.pooling.start(cells, outputs)
@@ -38,4 +38,4 @@ class PlainPass:
                 F = layer.encoder.encode(P, codes)
                 layer.pooling.add(F.reshape(-1, w, outputs), rows.start, cells, into)
             accumulators.append(into)
-        return layer.pooling.finish(np.stack(accumulators), cells)
+        return layer.pooling.combine(np.stack(accumulators), cells)

@@ -2,8 +2,9 @@
 
 from poolwise.method.pooling.base import Pooling
 from poolwise.method.pooling.first_order import Pool
+from poolwise.method.pooling.second_order import SecondOrder
 from poolwise.support.parameters import Family
 
-POOLINGS: Family[Pooling] = Family("pooling", Pool)
+POOLINGS: Family[Pooling] = Family("pooling", Pool, SecondOrder)
 
-__all__ = ["POOLINGS", "Pool", "Pooling"]
+__all__ = ["POOLINGS", "Pool", "Pooling", "SecondOrder"]

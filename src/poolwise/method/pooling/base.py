@@ -31,13 +31,29 @@ class Pooling(Part):
     def width(self, outputs: int) -> int:
         """Numbers per cell."""
 
+    def products(self, outputs: int) -> int:
+        """Multiplications with an addition per position."""
+        return 0
+
+    def names(self, outputs: list[str]) -> list[str]:
+        """What the numbers of a cell are called."""
+        return outputs
+
     @abstractmethod
     def fitted_to(self, positions: tuple[int, int], *, clip: bool = False) -> Self:
         """This pooling as it works on (h, w) positions; `clip`: with fewer cells where they would not fit."""
 
-    @abstractmethod
     def __call__(self, F: Array) -> Array:
         """(h, w, outputs) to (cells, width): the formula; right for negative activations too."""
+        return self.normalized(self.statistics(F))
+
+    @abstractmethod
+    def statistics(self, F: Array) -> Array:
+        """(h, w, outputs) to (cells, ...): what is averaged over copies of an image before it is normalised."""
+
+    def normalized(self, x: Array) -> Array:
+        """(..., cells, ...) statistics to (..., cells, width); by default they are the pooled numbers themselves."""
+        return x
 
     @abstractmethod
     def first_order(self) -> Pooling:
@@ -52,5 +68,5 @@ class Pooling(Part):
         """Take in rows of positions: F (rows, w, outputs) float32, its first row is row y of the image."""
 
     @abstractmethod
-    def finish(self, into: Array, cells: Cells) -> Array:
-        """(n, ...) accumulators of n images to (n, cells, width) float32."""
+    def combine(self, into: Array, cells: Cells) -> Array:
+        """(n, ...) accumulators of n images to their statistics, (n, cells, ...) float32."""

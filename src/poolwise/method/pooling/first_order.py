@@ -58,8 +58,11 @@ class Pool(Pooling):
         cut_cells(positions, grids)
         return self.but(grid=list(grids))
 
-    def __call__(self, F: Array) -> Array:
-        return pool_activations(F, self.how, self.grid)
+    def statistics(self, F: Array) -> Array:
+        return pool_activations(F * F if self.how == "rms" else F, "average" if self.how == "rms" else self.how, self.grid)
+
+    def normalized(self, x: Array) -> Array:
+        return np.sqrt(x) if self.how == "rms" else x
 
     def first_order(self) -> Pool:
         return self
@@ -81,7 +84,7 @@ class Pool(Pooling):
                 else:
                     into[i, j] += part.sum(axis=(0, 1))
 
-    def finish(self, into: Array, cells: Cells) -> Array:
+    def combine(self, into: Array, cells: Cells) -> Array:
         n, outputs = len(into), into.shape[-1]
         out = np.empty((n, len(cells.corners), outputs), np.float32)
         for cell, (ya, yb, xa, xb) in enumerate(cells.corners):
@@ -92,8 +95,6 @@ class Pool(Pooling):
             part.sum(axis=(1, 2), out=out[:, cell])
             if self.how != "sum":
                 out[:, cell] /= cells.sizes[cell]
-            if self.how == "rms":
-                np.sqrt(out[:, cell], out=out[:, cell])
         return out
 
 

@@ -5,7 +5,7 @@ C : (M, M) covariance of pooled activations    selected : (K,) ascending    clus
 
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from poolwise.support.blocks import spans
 from poolwise.support.parameters import Choice
 from poolwise.support.progress import Update, silent
 from poolwise.support.types import Array
+
+if TYPE_CHECKING:
+    from poolwise.method.selection.supervised import Labelled
 
 _NO_VARIANCE = 1e-12  # of the largest
 _ROWS_PER_BLOCK = 64
@@ -104,8 +107,17 @@ def nearest_exemplar(S: Array, exemplars: Array) -> Array:
     return label
 
 
-def select(C: Array, K: int, way: WayName, *, rng: np.random.Generator, engine: Threads, update: Update = silent) -> Selection:
-    """Choose exactly K of the M codes whose pooled responses have covariance C.
+def select(
+    C: Array,
+    K: int,
+    way: WayName,
+    *,
+    labelled: "Labelled | None" = None,
+    rng: np.random.Generator,
+    engine: Threads,
+    update: Update = silent,
+) -> Selection:
+    """Choose exactly K of the M codes whose pooled responses have covariance C; `labelled` is for ways that need labels.
 
     Codes without variance are selected last; each is represented by a selected one of its kind or, if there is none, by the
     first.
@@ -120,17 +132,24 @@ def select(C: Array, K: int, way: WayName, *, rng: np.random.Generator, engine: 
     Choice(tuple(WAYS)).check("selection", way)
     if not 1 <= K <= M:
         raise ValueError(f"{K} codes cannot be selected from {M} candidates; give 1 to {M}")
-    _, module, function = WAYS[way]
-    choose: Any = getattr(import_module(f"poolwise.method.selection.{module}"), function)
+    _, module, function, needs_labels = WAYS[way]
+    if needs_labels and labelled is None:
+        raise ValueError(f"selection={way!r} needs what images and labels say together; fit with it, and with labels y")
+    function_of_way: Any = getattr(import_module(f"poolwise.method.selection.{module}"), function)
+
+    def choose(C: Array, codes: Array) -> Selection:
+        more = {"labelled": labelled.keep(codes, M)} if labelled is not None and needs_labels else {}
+        found: Selection = function_of_way(C, K, rng=rng, engine=engine, update=update, **more)
+        return found
+
     varies = np.flatnonzero(has_variance(C))
     if len(varies) == M:
-        found: Selection = choose(C, K, rng=rng, engine=engine, update=update)
-        return found
+        return choose(C, varies)
     if len(varies) <= K:
         dead = np.setdiff1d(np.arange(M), varies)
         selected = np.sort(np.concatenate([varies, dead[: K - len(varies)]]))
         return Selection(selected, M, nearest_exemplar(similarity(C), selected))
-    part: Selection = choose(C[np.ix_(varies, varies)], K, rng=rng, engine=engine, update=update)
+    part = choose(C[np.ix_(varies, varies)], varies)
     label = np.zeros(M, np.int64)
     label[varies] = np.asarray(part.label)
     return Selection(varies[part.selected], M, label, part.propagation)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from poolwise.method.selection import WAYS
+from poolwise.method.selection import UNSUPERVISED
 from poolwise.reproduction.cells import Cell, Svm, kmeans, pca, pdl
 from poolwise.reproduction.experiment import Experiment
 from poolwise.reproduction.results import NOTHING, Results, table
@@ -28,7 +28,7 @@ _BY_SVM = {
 def _cells() -> list[Cell]:
     """Every way of selection with and without projection; SVM stopped at 100 rounds, or with a γ of its own; larger starts."""
     cells = [kmeans("cifar10", K), *(pdl("cifar10", k, m) for k, m in _STARTS)]
-    cells += [_pdl(selection=way, projection=projection) for way in WAYS for projection in ("nystrom", None)]
+    cells += [_pdl(selection=way, projection=projection) for way in UNSUPERVISED for projection in ("nystrom", None)]
     cells += [pdl("cifar10", k, m, projection=None) for k, m in _STARTS]
     return cells + [replace(cell, svm=svm) for cell in _BY_SVM.values() for svm in _SVMS]
 
@@ -36,7 +36,7 @@ def _cells() -> list[Cell]:
 def _section(results: Results) -> str:
     """Three small tables and what they say."""
     ways = []
-    for way in WAYS:
+    for way in UNSUPERVISED:
         found = results.of(_pdl(selection=way))
         ways.append([
             f"`{way}`",

@@ -1,0 +1,62 @@
+"""Second moments of activations: positions sorted by atom, so that each atom is one product.
+
+F : (positions, outputs) activations of a tile    an atom is a rectangle that cells are unions of
+"""
+
+import numpy as np
+
+from poolwise.kernels.compiling import compiled
+from poolwise.support.types import Array
+
+
+@compiled()
+def group_by_atom(
+    corner: tuple[int, int], high: int, wide: int, y_edges: Array, x_edges: Array, row: Array, end: Array
+) -> None:
+    """Where each position of a tile goes so that those of one atom are neighbours.
+
+    row : (high · wide,), filled in: the row of each position    end : (rows, columns), filled in: behind an atom's last row
+    """
+    y0, x0 = corner
+    filled = 0
+    for i in range(len(y_edges) - 1):
+        ya, yb = max(y0, y_edges[i]), min(y0 + high, y_edges[i + 1])
+        for j in range(len(x_edges) - 1):
+            xa, xb = max(x0, x_edges[j]), min(x0 + wide, x_edges[j + 1])
+            for y in range(ya, yb):
+                for x in range(xa, xb):
+                    row[(y - y0) * wide + x - x0] = filled
+                    filled += 1
+            end[i, j] = filled
+
+
+@compiled()
+def activate_rows(Z: Array, row: Array, k: int, q: int, K: int, signs: Array, thetas: Array, F: Array) -> None:
+    """Activations of one tile of responses, each position in its row of F.
+
+    Z : (n, q or more)    row : (n,)    F : (positions, sides · K), columns s · K + k .. s · K + k + q are filled in
+    """
+    zero = np.float32(0)
+    for n in range(Z.shape[0]):
+        for s in range(len(signs)):
+            sign, theta, out = signs[s], thetas[s], F[row[n], s * K + k : s * K + k + q]
+            for j in range(q):
+                a = sign * Z[n, j] - theta
+                out[j] = a if a > zero else zero
+
+
+@compiled()
+def add_outer_products(F: Array, end: Array, product: Array, atoms: Array) -> None:
+    """atoms[i, j] += FᵀF over the rows of each atom: second moments while the activations are in cache.
+
+    F : (positions, outputs), grouped by atom    end : (rows, columns)    product : (outputs, outputs), overwritten
+    atoms : (rows, columns, outputs²), updated
+    """
+    start = 0
+    for i in range(end.shape[0]):
+        for j in range(end.shape[1]):
+            if end[i, j] > start:
+                part = F[start : end[i, j]]
+                np.dot(part.T, part, product)
+                atoms[i, j] += product.reshape(-1)
+                start = end[i, j]

@@ -11,7 +11,7 @@ SMALL = {"n_codes": 6, "n_patches": 2_000, "dictionary__max_iter": 3, "random_st
 
 
 def test_every_protocol_has_the_papers_figures():
-    assert set(PROTOCOLS) == set(ACCURACY)
+    assert set(PROTOCOLS) - {"eurosat"} == set(ACCURACY)  # which the paper does not have
 
 
 @pytest.mark.filterwarnings("ignore:all pixels lie within")

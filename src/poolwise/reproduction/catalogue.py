@@ -18,6 +18,7 @@ SUMMARIES = {
     "fig-curves": "accuracy over K for K-means, 2×, 4× and 8× PDL",
     "fig-pca": "the same with PCA, a bound",
     "law": "accuracy = a + b K^(-1/4)",
+    "budget": "past the paper: accuracy over cost, first and second order",
 }
 _PLACES = {
     "table1-cifar": "tables.table1_cifar:TABLE1_CIFAR",
@@ -31,6 +32,7 @@ _PLACES = {
     "fig-curves": "figures.curves:FIG_CURVES",
     "fig-pca": "figures.curves:FIG_PCA",
     "law": "tables.law:LAW_OF_ACCURACY",
+    "budget": "tables.budget:BUDGET",
 }
 
 

@@ -3,10 +3,13 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from poolwise.reproduction.cells import Cell
 from poolwise.reproduction.results import Results
+
+if TYPE_CHECKING:
+    from poolwise.reproduction.budget import Setting
 
 Pictures = dict[str, Any]  # matplotlib's figures and Pillow's images, by file name
 
@@ -28,6 +31,7 @@ class Experiment:
     name : on the command line    title : a line for people
     section : what came out, in Markdown; pictures in it by file name    pictures : by file name, drawn from the store alone
     cells : for the first run    variants : models to take apart, of `anatomy.VARIANTS`
+    settings : rows of a budget, measured apart from cells
     runs : as many as the paper's table has, unless another number is given
     """
 
@@ -36,6 +40,7 @@ class Experiment:
     section: Callable[[Results], str]
     cells: Callable[[], list[Cell]] = _no_cells
     variants: tuple[str, ...] = ()
+    settings: "tuple[Setting, ...]" = ()
     pictures: Callable[[Results], Pictures] = _no_pictures
     runs: int = 5
 

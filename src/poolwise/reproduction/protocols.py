@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from poolwise.datasets import fetch_cifar10, fetch_cub200, fetch_stl10
+from poolwise.datasets.eurosat import read_packed
 from poolwise.datasets.home import data_folder
 from poolwise.estimators import PooledFeatures
 from poolwise.method.pooling import Pool
@@ -89,6 +90,14 @@ def _cub200(home: Home) -> Data:
     return Data(images, np.tile(train.target, 2), test.images, test.target)
 
 
+def _eurosat(home: Home) -> Data:
+    """13 bands of `eurosat32.npz`, each scaled to mean 128 and standard deviation 40 of the training images."""
+    train, labels, test, test_labels = read_packed(data_folder(home))
+    mean, std = train.mean(axis=(0, 1, 2)), train.std(axis=(0, 1, 2))
+    train, test = (((part - mean) / std * 40 + 128).astype(np.float32) for part in (train, test))
+    return Data(train, labels, test, test_labels)
+
+
 PROTOCOLS = {
     "cifar10": Protocol("CIFAR-10", _cifar10),
     "stl10": Protocol("STL-10 at 32×32, codes from the training images", _stl10, n_images=13_000),
@@ -103,6 +112,7 @@ PROTOCOLS = {
         positions=124 * 124,
         d=75,
     ),
+    "eurosat": Protocol("EuroSAT at 32×32, 13 bands", _eurosat, n_images=3_000, d=13 * 36),
 }
 # "stl10" means the paper's own protocol wherever its unlabelled images are available; results keep the two apart.
 STL10 = ("stl10-unlabeled", "stl10")

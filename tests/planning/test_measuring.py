@@ -12,7 +12,7 @@ SIZES = np.array([25, 50, 100, 200])
 
 def curve(means, *, spread=0.001, features_per_code=4):
     runs = np.stack([np.asarray(means) - spread, np.asarray(means) + spread], axis=1)
-    return Curve("K-means", SIZES, runs, 0.1 + 0.01 * SIZES, features_per_code)
+    return Curve("K-means", SIZES, runs, 0.1 + 0.01 * SIZES, lambda K: features_per_code * K)
 
 
 def lawful(a=0.9, b=-0.8, **more):
@@ -60,7 +60,7 @@ def test_measure_is_fit_and_score_of_every_size_and_seed(photos):
                 X = model.fit(photos[learn]).transform(photos[learn])
                 score = LinearSVM().fit(X, labels[learn]).score(model.transform(photos[test]), labels[test])
                 assert one.accuracy[i, j] == score
-        assert one.features_per_code == 4
+        assert one.features_at(100) == 400
         assert (one.milliseconds > 0).all()
     assert [done for done, _ in seen] == list(range(9))
     assert seen[5] == (5, "PDL, 4 codes, seed 6")
@@ -90,13 +90,13 @@ def test_doubts_are_put_into_words(one, images, message):
 
 def test_times_of_a_busy_machine_are_doubted():
     one = lawful()
-    busy = Curve(one.name, SIZES, one.accuracy, np.array([0.06, 0.06, 1.0, 1.9]), 4)
+    busy = Curve(one.name, SIZES, one.accuracy, np.array([0.06, 0.06, 1.0, 1.9]), one.features_at)
     (found,) = doubts([one, busy], [3200], 50_000, 10_000)
     assert "the times lie far from a line" in found
 
 
 def test_one_run_has_no_spread():
-    one = Curve("K-means", SIZES, np.array([[0.5], [0.6], [0.7], [0.75]]), 0.1 * SIZES, 4)
+    one = Curve("K-means", SIZES, np.array([[0.5], [0.6], [0.7], [0.75]]), 0.1 * SIZES, lambda K: 4 * K)
     assert one.std.tolist() == [0, 0, 0, 0]
     assert one.mean.tolist() == [0.5, 0.6, 0.7, 0.75]
     assert one.law.runs == 4

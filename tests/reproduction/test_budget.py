@@ -9,7 +9,7 @@ from poolwise.reproduction.budget import Setting, Source, measure
 from poolwise.reproduction.protocols import Settings
 from poolwise.reproduction.results import Results
 from poolwise.reproduction.store import Store
-from poolwise.reproduction.tables.budget import BUDGET, SETTINGS
+from poolwise.reproduction.tables.budget import BUDGET, FRONTIER, SETTINGS
 
 M, SEED = 24, 3
 SUPERVISED = Setting("photos", "two sides", 8, encoder=Threshold((0.25, 1.0), two_sided=True), gammas=(0.01, 0.1))
@@ -31,7 +31,7 @@ def test_a_row_has_the_features_of_an_estimator_with_its_parts(settings, data):
         "jia2012", n_codes=8, n_candidates=M, random_state=SEED, selection="supervised", **changes, encoder=SUPERVISED.encoder
     )
     model.fit(data.train, data.train_labels)
-    layer = source.layer(SUPERVISED)
+    layer, _ = source.learned(SUPERVISED)
     np.testing.assert_array_equal(layer.codes, model.codes_)
     np.testing.assert_allclose(layer.features(data.test[:4]), model.transform(data.test[:4]), atol=2e-3)
 
@@ -73,7 +73,12 @@ def test_names_of_rows_differ_and_the_table_has_a_line_for_each(tmp_path):
     keys = [row.key(0, False) for row in SETTINGS]
     assert len(set(keys)) == len(keys)
     section = BUDGET.section(Results(Store(tmp_path)))
-    assert all(row.name in section for row in SETTINGS)
+    assert all(row.name in section for row in FRONTIER)
+    counts = {"cifar10": 0, "eurosat": 0, "cifar10-10000": 0}
+    for line in section.partition("### Does it matter")[2].splitlines():
+        for name in counts:
+            counts[name] += line.startswith(f"| {name} ")
+    assert counts == {"cifar10": 6, "eurosat": 3, "cifar10-10000": 4}
     assert BUDGET.pictures(Results(Store(tmp_path))) == {}
 
 
@@ -89,5 +94,5 @@ def test_the_table_has_mean_and_spread_over_seeds(tmp_path):
 
 def test_grids_of_rows_fit_their_images():
     for row in SETTINGS:
-        assert row.pooling.n_cells <= 9
+        assert row.pooling.n_cells <= 16
         assert isinstance(row.pooling, Pool | SecondOrder)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from poolwise.engine.threads import Threads
 from poolwise.svm import CentredRows, Problems, SampleSpace, one_vs_all, path, project, rows
 from poolwise.svm.factor import Factor
 
@@ -42,7 +43,7 @@ def test_one_matrix_serves_many_diagonals(rng, engine, n, dtype):
     A = B @ B.T
     factor, right = Factor(A.copy()), rng.normal(size=(40, n))
     for x in (1.0, 0.1, 2.0):
-        factor.add_to_diagonal(np.full(n, x, dtype))
+        factor.add_to_diagonal(np.full(n, x, dtype), engine)
         solved = factor.solve(right, engine)
         np.testing.assert_allclose(solved @ (A + x * np.eye(n)), right, atol=1e-3 if dtype == np.float32 else 1e-10)
         assert factor.extra == 0
@@ -50,15 +51,26 @@ def test_one_matrix_serves_many_diagonals(rng, engine, n, dtype):
 
 def test_a_singular_matrix_gets_as_little_as_it_needs(engine):
     factor = Factor(np.ones((6, 6)))
-    factor.add_to_diagonal(np.zeros(6))
+    factor.add_to_diagonal(np.zeros(6), engine)
     assert 0 < factor.extra < 1e-12
     assert np.isfinite(factor.solve(np.ones((1, 6)), engine)).all()
 
 
 @pytest.mark.parametrize("A", [np.full((2, 2), np.inf), np.array([[1.0, np.nan], [np.nan, 1.0]])])
-def test_numbers_too_large_to_multiply_are_refused(A):
+def test_numbers_too_large_to_multiply_are_refused(engine, A):
     with pytest.raises(ValueError, match="too large to be multiplied"):
-        Factor(A).add_to_diagonal(np.ones(2))
+        Factor(A).add_to_diagonal(np.ones(2), engine)
+
+
+def test_the_same_factor_on_any_number_of_threads(rng):
+    B = rng.normal(size=(1100, 1200)).astype(np.float32)
+    solved = set()
+    for n_jobs in (1, 2, 3):
+        factor = Factor(B @ B.T)
+        with Threads(n_jobs) as engine:
+            factor.add_to_diagonal(np.ones(1100), engine)
+            solved.add(factor.solve(B[:, :1].T, engine).tobytes())
+    assert len(solved) == 1
 
 
 @pytest.fixture

@@ -30,13 +30,6 @@ def degree_of_cost(pooling: Pooling) -> int:
     return 3 if pooling.normalize in ("root", "log") else 2
 
 
-def features_by_codes(layer: Layer, K: int) -> tuple[float, float]:
-    """Features per K and per K², of a layer that was fitted with n_codes=K."""
-    sides, width = layer.encoder.sides, layer.pooling.width
-    per_square = layer.n_cells * (width(2 * sides) - 2 * width(sides)) / 2
-    return layer.n_features / K - per_square * K, per_square
-
-
 def milliseconds(features: PooledFeatures, images: Array, repeats: int = _TIMES_MEASURED) -> float:
     """Per image, of `features.transform`: the fastest of some calls, which depends least on what else the machine does."""
     seconds = []

@@ -108,8 +108,8 @@ class LinearSVM(LinearClassifier):
 
     by L-BFGS in the metric of the features' covariance, and Newton's steps where these are cheap: some dozens of passes over X,
     to the minimum, which the dual problem certifies. X is read in blocks of rows and not copied, so it may be a memory map.
-    Memory beyond X is d² float64 numbers or, if there are more features than samples, N² (float32 above N = 16384 if X is), and
-    0.3 times X; in any case some 50 MB, and about 80 bytes a sample.
+    Memory beyond X is d² numbers (float32 above d = 8192) or, if there are more features than samples, N² (float32 above
+    N = 16384 if X is), and 0.3 times X; in any case some 50 MB, and about 80 bytes a sample.
 
     Parameters
     ----------

@@ -60,3 +60,23 @@ def add_outer_products(F: Array, end: Array, product: Array, atoms: Array) -> No
                 np.dot(part.T, part, product)
                 atoms[i, j] += product.reshape(-1)
                 start = end[i, j]
+
+
+@compiled()
+def pack_upper(S: Array, power: bool, x: Array) -> None:
+    """x[i] : the upper triangle of S[i], row by row, what is off the diagonal times √2; `power`: of its entries' roots.
+
+    S : (n, K, K)    x : (n, K (K + 1) / 2), filled in
+    """
+    n, K, _ = S.shape
+    root_two = S.dtype.type(np.sqrt(2.0))
+    for i in range(n):
+        end = 0
+        for r in range(K):
+            out = x[i, end : end + K - r]
+            for c in range(K - r):
+                s = S[i, r, r + c]
+                if power:
+                    s = np.sqrt(s) if s >= 0 else -np.sqrt(-s)
+                out[c] = s if c == 0 else root_two * s
+            end += K - r

@@ -59,6 +59,11 @@ class Layer:
         width = self.pooling.width(self.n_outputs)
         return self.n_cells * (width if self.projection is None else len(self.projection.T))
 
+    def n_features_of(self, K: int) -> int:
+        """Numbers per image of the same layer with K codes."""
+        outputs = self.encoder.sides * K
+        return self.n_cells * (self.pooling.directions_kept(outputs) or self.pooling.width(outputs))
+
     @property
     def multiply_adds(self) -> dict[str, int]:
         """Multiplications with an addition per image, by stage."""

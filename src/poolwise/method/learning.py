@@ -13,6 +13,7 @@ from poolwise.method.dictionary import Dictionary
 from poolwise.method.extraction import feature_blocks, pooled_blocks, prepare
 from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
+from poolwise.method.nystrom import leading_directions
 from poolwise.method.pooling import Pooling
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Scale, Standardize
@@ -27,6 +28,7 @@ from poolwise.support.progress import Stages
 from poolwise.support.types import Array, ImageSource
 
 _ROWS_PER_BLOCK = 16384
+_LEAST_SAMPLES, _SAMPLES_PER_NUMBER = 20_000, 2  # cells that directions are learned from
 _COVARIANCE_BYTES = 25  # per entry: sums in float64, the result, and what selection makes of it
 
 
@@ -62,7 +64,7 @@ def learn(
     rng = np.random.default_rng(seed)
     learned, layer = learn_codes(recipe, images, rng=rng, engine=engine, stages=stages)
     if recipe.n_candidates is None:
-        layer, features = _keep_all(recipe, layer, images, keep_features, engine=engine, stages=stages)
+        layer, features = learn_outputs(recipe, layer, images, keep_features, seed=seed, engine=engine, stages=stages)
         return Learned(layer, None, None, learned, features)
     if targets is None:
         candidates = learn_candidates(recipe, layer, images, seed=seed, rng=rng, engine=engine, stages=stages)
@@ -70,8 +72,9 @@ def learn(
         candidates = learn_with_targets(recipe, layer, images, targets, seed=seed, engine=engine, stages=stages)
     layer, selection = candidates.choose(recipe.n_codes, recipe.selection, recipe.projection, engine=engine, stages=stages)
     if candidates.pooling is not None or (layer.encoder.coupled and len(layer.codes) < len(candidates.codes)):
-        layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, engine=engine, stages=stages))
-    features = extract(prepare(layer), images, engine=engine, stages=stages) if keep_features else None
+        layer, features = learn_outputs(recipe, layer, images, keep_features, seed=seed, engine=engine, stages=stages)
+    else:
+        features = extract(prepare(layer), images, engine=engine, stages=stages) if keep_features else None
     return Learned(layer, candidates, selection, learned, features)
 
 
@@ -95,18 +98,57 @@ def learn_codes(
     return learned, layer
 
 
-def _keep_all(
-    recipe: Recipe, layer: Layer, images: Array | ImageSource, keep_features: bool, *, engine: Threads, stages: Stages
+def learn_outputs(
+    recipe: Recipe,
+    layer: Layer,
+    images: Array | ImageSource,
+    keep_features: bool,
+    *,
+    seed: int,
+    engine: Threads,
+    stages: Stages,
 ) -> tuple[Layer, Array | None]:
-    """Plain K-means: every code is kept, and nothing is known of their covariance."""
-    keep = np.empty((len(images), layer.n_features), np.float32) if keep_features else None
-    layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, keep, engine=engine, stages=stages))
-    if keep is None:
-        return layer, None
-    for rows in spans(len(keep), _ROWS_PER_BLOCK):
-        pooled = keep[rows].reshape(rows.stop - rows.start, layer.n_cells, -1)
-        keep[rows] = layer.scale(pooled).reshape(len(pooled), -1)
-    return layer, keep
+    """Stages 5 to 8 of codes that are all kept: scale, directions, and the features if they are asked for.
+
+    Where they are the pooled numbers standardised, each image is encoded once.
+    """
+    if layer.pooling.directions_kept(layer.n_outputs) is not None:
+        layer = learn_directions(recipe, layer, images, seed=seed, engine=engine, stages=stages)
+    if layer.projection is None:
+        keep = np.empty((len(images), layer.n_features), np.float32) if keep_features else None
+        layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, keep, engine=engine, stages=stages))
+        if keep is not None:
+            _standardize_in_place(keep, layer)
+        return layer, keep
+    if layer.projection.kind != "direction":
+        layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, engine=engine, stages=stages))
+    return layer, extract(prepare(layer), images, engine=engine, stages=stages) if keep_features else None
+
+
+def _standardize_in_place(pooled: Array, layer: Layer) -> None:
+    for rows in spans(len(pooled), _ROWS_PER_BLOCK):
+        part = pooled[rows].reshape(rows.stop - rows.start, layer.n_cells, -1)
+        pooled[rows] = layer.scale(part).reshape(len(part), -1)
+
+
+def learn_directions(
+    recipe: Recipe, layer: Layer, images: Array | ImageSource, *, seed: int, engine: Threads, stages: Stages
+) -> Layer:
+    """The scale of a cell's numbers and the directions of their largest variance, from images spread evenly over all."""
+    width, count = layer.pooling.width(layer.n_outputs), layer.pooling.directions_kept(layer.n_outputs) or 0
+    samples = max(_LEAST_SAMPLES, _SAMPLES_PER_NUMBER * width)
+    about = -(-samples // layer.n_cells)
+    _check_covariance(width)
+    if not _is_shared(recipe.scale):
+        layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, about=about, engine=engine, stages=stages))
+    ready, stream, done = prepare(layer), CovarianceStream(width, engine), 0
+    with stages.stage("directions", min(about, len(images))) as update:
+        for _, pooled in pooled_blocks(ready, images, engine, about=about):
+            stream.add((pooled if _is_shared(recipe.scale) else layer.scale(pooled)).reshape(-1, width))
+            done += len(pooled)
+            update(min(done, about))
+        layer, C = _standardized(layer, recipe.scale, stream.moments())
+        return replace(layer, projection=leading_directions(C, count, rng=np.random.default_rng(seed), engine=engine))
 
 
 def learn_scale(
@@ -115,10 +157,11 @@ def learn_scale(
     images: Array | ImageSource,
     keep: Array | None = None,
     *,
+    about: int | None = None,
     engine: Threads,
     stages: Stages,
 ) -> Scale:
-    """Stages 5 to 8: encode and pool every image; mean and spread of the activations, which go to `keep` if given."""
+    """Stages 5 to 8: pool all images, or `about` so many; mean and spread of what is pooled, and that itself to `keep`."""
     standardize, layer = recipe.scale, ready.layer
     outputs = layer.pooling.width(layer.n_outputs)
     nothing = Scale.none(layer.n_cells, outputs)
@@ -127,7 +170,7 @@ def learn_scale(
     width = outputs if _is_shared(standardize) else layer.n_cells * outputs
     moments = Moments(width, diagonal=True)
     with stages.stage("pooling", len(images)) as update:
-        for rows, pooled in pooled_blocks(ready, images, engine):
+        for rows, pooled in pooled_blocks(ready, images, engine, about=about):
             if standardize is not None:
                 moments.update(pooled.reshape(-1, width))
             if keep is not None:
@@ -172,16 +215,22 @@ def learn_candidates(
                 stream.add(X.reshape(-1, outputs))
                 update(rows.stop)
         moments = stream.moments()
-    factor = np.ones(outputs)
+    layer, C = _standardized(layer, standardize, moments)
+    return Candidates(layer, Statistics(C, moments.n), seed, pooling)
+
+
+def _standardized(layer: Layer, standardize: Standardize | None, moments: Moments) -> tuple[Layer, Array]:
+    """The layer with its scale, if all cells share it, and C of the standardised samples, in the place of their scatter."""
+    factor = np.ones(len(moments.mean))
     if standardize is not None and _is_shared(standardize):
-        layer = replace(layer, scale=standardize.learned(moments, outputs))
+        layer = replace(layer, scale=standardize.learned(moments, len(factor)))
         factor = layer.scale.spread
-    C = moments.scatter  # in place: it may be large
+    C = moments.scatter  # it may be large
     C /= moments.n * factor[:, None]
     C /= factor
     if not np.isfinite(C).all():
         raise ValueError("the pooled activations are too large for a float32 covariance; rescale the images to 0..255")
-    return Candidates(layer, Statistics(C, moments.n), seed, pooling)
+    return layer, C
 
 
 def learn_with_targets(

@@ -23,10 +23,10 @@ from poolwise.engine.threads import Threads
 from poolwise.support.blocks import spans
 from poolwise.support.types import Array
 
-Kind = Literal["nystrom", "pca"]
+Kind = Literal["nystrom", "pca", "direction"]
 
 CUT_OFF = 1e-7  # of the largest eigenvalue
-_ROWS_PER_PANEL = 16
+_ROWS_PER_PANEL, ROWS_PER_WIDE_PANEL = 16, 64
 _ROWS_PER_BLOCK = 512
 _POWERS = 3  # of C, that random directions are multiplied by
 _MORE_DIRECTIONS = 48
@@ -36,7 +36,8 @@ _MORE_DIRECTIONS = 48
 class Projection:
     """x ↦ T x in every cell.
 
-    kind : "nystrom" for eq. 10, "pca" for eq. 11    T : (rows, outputs) float64
+    kind : "nystrom" for eq. 10, "pca" for eq. 11, "direction" for eq. 11 of the numbers in a cell of second-order pooling
+    T : (rows, outputs) float64; float32 for "direction", where there are millions of numbers
     """
 
     kind: Kind
@@ -50,11 +51,12 @@ class Projection:
     def __call__(self, X: Array) -> Array:
         """(n, outputs) to (n, rows) float32.
 
-        A product's rounding may depend on its shape, so every one has 16 rows; the last is filled up with zeros.
+        A product's rounding may depend on its shape, so every one has 16 rows (64 for "direction", where reading T takes
+        as long as multiplying); the last is filled up with zeros.
         """
         out = np.empty((len(X), self.right.shape[1]), np.float32)
-        panel = np.zeros((_ROWS_PER_PANEL, X.shape[1]), np.float32)
-        for rows in spans(len(X), _ROWS_PER_PANEL):
+        panel = np.zeros((ROWS_PER_WIDE_PANEL if self.kind == "direction" else _ROWS_PER_PANEL, X.shape[1]), np.float32)
+        for rows in spans(len(X), len(panel)):
             size = rows.stop - rows.start
             panel[:size] = X[rows]
             out[rows] = (panel @ self.right)[:size]
@@ -102,7 +104,7 @@ def pca_projection(C: Array, K: int) -> Projection:
 
 def _one_sign(T: Array) -> Array:
     largest = np.abs(T).argmax(axis=1)
-    return T * np.where(T[np.arange(len(T)), largest] < 0, -1.0, 1.0)[:, None]
+    return T * np.where(T[np.arange(len(T)), largest] < 0, -1.0, 1.0)[:, None].astype(T.dtype)
 
 
 def approximation_error(C: Array, selected: Array) -> float:
@@ -147,8 +149,27 @@ def leading_spectrum(C: Array, count: int, *, rng: np.random.Generator, engine: 
     >>> np.allclose(found, spectrum(C)[:5], rtol=1e-4)
     True
     """
+    _, inside = _leading_subspace(C, min(count, len(C)), rng, engine)
+    return np.maximum(scipy.linalg.eigvalsh(inside)[::-1][:count], 0)
+
+
+def leading_directions(C: Array, count: int, *, rng: np.random.Generator, engine: Threads) -> Projection:
+    """What `pca_projection` gives, about, in the time of `leading_spectrum`; T is float32.
+
+    >>> C = np.diag(0.5 ** np.arange(60))
+    >>> with Threads(1) as engine:
+    ...     T = leading_directions(C, 2, rng=np.random.default_rng(0), engine=engine).T
+    >>> np.allclose(T, np.eye(60)[:2], atol=1e-4)
+    True
+    """
+    Q, inside = _leading_subspace(C, count, rng, engine)
+    _, U = scipy.linalg.eigh(inside)
+    return Projection("direction", _one_sign((Q @ U[:, ::-1][:, :count].astype(np.float32)).T))
+
+
+def _leading_subspace(C: Array, count: int, rng: np.random.Generator, engine: Threads) -> tuple[Array, Array]:
+    """Q : (M, count and some more) float32, orthonormal columns; and QᵀCQ in float64."""
     M = len(C)
-    count = min(count, M)
     Q = rng.normal(size=(M, min(M, count + _MORE_DIRECTIONS))).astype(np.float32)
 
     def multiply(Q: Array) -> Array:
@@ -157,7 +178,7 @@ def leading_spectrum(C: Array, count: int, *, rng: np.random.Generator, engine: 
     for _ in range(_POWERS):
         Q = scipy.linalg.qr(multiply(Q), mode="economic", overwrite_a=True, check_finite=False)[0]
     inside = (Q.T @ multiply(Q)).astype(np.float64)
-    return np.maximum(scipy.linalg.eigvalsh((inside + inside.T) / 2)[::-1][:count], 0)
+    return Q, (inside + inside.T) / 2
 
 
 def approximate_spectrum(C: Array, selected: Array) -> Array:

@@ -111,6 +111,8 @@ class CovarianceStream:
     engine : Threads
     buffer_rows : int
         Fewer need less memory, more are faster.
+    dtype : {"float64", "float32"}
+        Of the sums of blocks' products.
 
     Examples
     --------
@@ -125,12 +127,12 @@ class CovarianceStream:
     (6, array([5., 6.]))
     """
 
-    def __init__(self, n_features: int, engine: Threads, buffer_rows: int = _ROWS_PER_BUFFER) -> None:
+    def __init__(self, n_features: int, engine: Threads, buffer_rows: int = _ROWS_PER_BUFFER, dtype: str = "float64") -> None:
         self._engine = engine
         self._rows = np.empty((buffer_rows, n_features), np.float32)
         self._n = self._filled = 0
         self._centre = np.zeros(n_features, np.float32)
-        self._sum, self._products = np.zeros(n_features), np.zeros((n_features, n_features))
+        self._sum, self._products = np.zeros(n_features), np.zeros((n_features, n_features), dtype)
 
     def add(self, X: Array) -> None:
         """Take in rows, (samples, M)."""
@@ -168,6 +170,6 @@ class CovarianceStream:
             result.mean = shift + self._centre
             Q = self._products
             for part in spans(len(Q), _COLUMNS_PER_TILE):
-                Q[part, : part.stop] -= self._n * np.outer(shift[part], shift[: part.stop])
+                Q[part, : part.stop] -= (self._n * np.outer(shift[part], shift[: part.stop])).astype(Q.dtype, copy=False)
                 Q[: part.start, part] = Q[part, : part.start].T
         return result

@@ -118,7 +118,8 @@ def n_candidates(part: dict[str, Any]) -> int | None:
         return int(part["candidates"]["codes"])
     if part["selection"] is not None:
         return int(part["selection"]["candidates"])
-    return int(part["layers"][0]["codes"]) if part["layers"][0]["projection"] is not None else None
+    projection = part["layers"][0]["projection"]
+    return int(part["layers"][0]["codes"]) if projection is not None and projection["kind"] == "pca" else None
 
 
 def is_slim(part: dict[str, Any]) -> bool:
@@ -143,7 +144,7 @@ def _check_agreement(layer: Layer, candidates: dict[str, Any] | None, selection:
     K, kind = len(layer.codes), None if layer.projection is None else layer.projection.kind
     M = None if candidates is None else candidates["codes"]
     possible = {
-        "projection": kind is None or (selection is None) == (kind == "pca"),
+        "projection": kind in (None, "direction") or (selection is None) == (kind == "pca"),
         "candidates": M is None or (selection is not None or (kind == "pca" and K == M)),
         "selection": selection is None
         or (K <= selection["candidates"] and selection["labels"] == (M is not None) and M in (None, selection["candidates"])),

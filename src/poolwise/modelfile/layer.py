@@ -33,7 +33,9 @@ _LAYER = {
     "codes": whole(1),
     "rank": maybe(whole(1)),
     "per_cell": flag,
-    "projection": maybe(lambda value, where: fields(value, where, {"kind": one_of("nystrom", "pca"), "rows": whole(1)})),
+    "projection": maybe(
+        lambda value, where: fields(value, where, {"kind": one_of("nystrom", "pca", "direction"), "rows": whole(1)})
+    ),
     "symmetry": one_of(None, "mirror", "dihedral"),
 }
 
@@ -85,10 +87,11 @@ def shell(value: Any, where: str) -> Layer:
     scale = _zeros(pooling.n_cells, width) if value["per_cell"] else _zeros(width)
     described, projection = value["projection"], None
     if described is not None:
-        rows = described["rows"]
-        if rows != width if described["kind"] == "nystrom" else rows > width:
+        rows, kind = described["rows"], described["kind"]
+        kept = pooling.directions_kept(encoder.sides * K)
+        if rows != (width if kind == "nystrom" else kept) if kind != "pca" else rows > width:
             raise ModelFileError(f"{where}.projection has {rows} rows, for {width} numbers per cell")
-        projection = Projection(described["kind"], _zeros(rows, width))
+        projection = Projection(kind, _zeros(rows, width))
     r = d if value["rank"] is None else value["rank"]
     if value["rank"] is not None and r >= d:
         raise ModelFileError(f"{where}.rank is {r}, for local vectors of {d} numbers")
@@ -110,8 +113,10 @@ def _zeros(*shape: int) -> Array:
 
 def tensors(layer: Layer) -> dict[str, Tensor]:
     """What its arrays must be."""
+    wide = layer.projection is not None and layer.projection.kind == "direction"
+    in_float32 = ("codes", "projection") if wide else ("codes",)
     return {
-        name: Tensor("F32" if name == "codes" else "F64", array.shape, above=0 if name == "spread" else None)
+        name: Tensor("F32" if name in in_float32 else "F64", array.shape, above=0 if name == "spread" else None)
         for name, array in to_arrays(layer).items()
     }
 

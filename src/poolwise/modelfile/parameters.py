@@ -23,12 +23,13 @@ def part_to_json(part: Part) -> dict[str, Any]:
 
 
 def part_from_json(family: Family[Any], value: Any, where: str) -> Any:
-    """What `part_to_json` was given, checked; exactly the parameters that the class has now."""
+    """What `part_to_json` was given, checked. A parameter that an older file does not name has its default."""
     name = value.get("part") if isinstance(value, dict) else None
     if not isinstance(name, str) or name not in family.by_class:
         raise ModelFileError(f"{where} must be one of the parts {', '.join(family.by_class)}; it is {repr(value)[:80]}")
     cls = family.by_class[name]
-    fields(value, where, dict.fromkeys(("part", *cls.described()), anything))
+    known = {name: encode(one.default) for name, one in cls.described().items()}
+    fields({**known, **value}, where, dict.fromkeys(("part", *known), anything))
     return cls(**{name: decode(entry) for name, entry in value.items() if name != "part"}).checked()
 
 

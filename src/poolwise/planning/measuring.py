@@ -6,7 +6,7 @@ Accuracies depend on the seed alone; times are those of this machine and this mo
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import nnls
 from sklearn.base import clone
 
-from poolwise.analysis.cost import degree_of_cost, features_by_codes, milliseconds
+from poolwise.analysis.cost import degree_of_cost, milliseconds
 from poolwise.estimators import PooledFeatures
 from poolwise.estimators.linear_svm import LinearClassifier
 from poolwise.planning.law import AccuracyLaw, fit_law
@@ -86,8 +86,8 @@ class Curve:
         Fractions: R runs of each size.
     milliseconds : (S,)
         Per image, all threads together: the fastest of the runs, since a machine's other work only ever adds to it.
-    features_per_code, features_per_square : float
-        An image has features_per_code K + features_per_square K² features; the latter with second-order pooling.
+    features_at : callable
+        The number of features of an image with K codes.
     degree : int
         The highest power of K in the cost.
     """
@@ -96,13 +96,8 @@ class Curve:
     codes: Array
     accuracy: Array
     milliseconds: Array
-    features_per_code: float
-    features_per_square: float = 0.0
+    features_at: Callable[[int], int]
     degree: int = 1
-
-    def features_at(self, K: int) -> int:
-        """Of an image, exactly."""
-        return round(K * (self.features_per_code + K * self.features_per_square))
 
     @cached_property
     def law(self) -> AccuracyLaw:
@@ -162,8 +157,8 @@ def measure(
                 accuracy[i, j] = classifier.score(model.transform(task.test), task.test_labels)
                 taken[i] = min(taken[i], milliseconds(model, few, _TIMES_MEASURED))
                 done += 1
-        growth = *features_by_codes(model.layer_, K), degree_of_cost(model.layer_.pooling)
-        curves.append(Curve(name, np.asarray(sizes), accuracy, taken, *growth))
+        layer = model.layer_
+        curves.append(Curve(name, np.asarray(sizes), accuracy, taken, layer.n_features_of, degree_of_cost(layer.pooling)))
     update(done)
     return curves
 

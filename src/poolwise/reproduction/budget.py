@@ -19,12 +19,13 @@ from poolwise.method.candidates import Candidates
 from poolwise.method.encoders import Encoder, Threshold
 from poolwise.method.extraction import prepare
 from poolwise.method.layer import Layer
-from poolwise.method.learning import extract, learn_codes, learn_scale, learn_with_targets
+from poolwise.method.learning import extract, learn_codes, learn_outputs, learn_with_targets
 from poolwise.method.pooling import Pool, Pooling
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Scale
 from poolwise.method.selection import WayName
 from poolwise.method.symmetry import SymmetryName
+from poolwise.method.whitening import ZCA
 from poolwise.reproduction.protocols import PROTOCOLS, Data, Settings
 from poolwise.reproduction.store import Store
 from poolwise.support.progress import Stages
@@ -34,6 +35,7 @@ from poolwise.support.types import Array
 CANDIDATES = 1600
 _HELD_OUT_FOLDS = 5
 _MILLISECONDS_FROM = 500  # images
+_SILENT = Stages(False, "")
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Setting:
 
     dataset : one of `protocols.PROTOCOLS`    K : codes    selection : None for K-means with K codes
     gammas : tried on held-out training images    mirrored : mirrored copies as training rows
+    labels : training images a class, chosen at random in each of `draws`, for all but the dictionary; None for all of them
+    runs : seeds that are measured
     """
 
     dataset: str
@@ -53,7 +57,16 @@ class Setting:
     symmetry: SymmetryName = None
     mirrored: bool = False
     patch_size: int | None = None
+    rank: int | None = None
     gammas: tuple[float, ...] = (0.001, 0.005, 0.02)
+    labels: int | None = None
+    draws: int = 1
+    runs: int = 3
+
+    @property
+    def start(self) -> tuple[int | None, int | None]:
+        """What the codes depend on, for one data set and seed."""
+        return self.patch_size, self.rank
 
     def key(self, seed: int, quick: bool) -> str:
         """Its name in the store."""
@@ -61,11 +74,12 @@ class Setting:
 
 
 def measure(rows: Iterable[Setting], store: Store, settings: Settings, say: Any, *, seeds: Iterable[int], quick: bool) -> None:
-    """Measure what the store lacks, one dictionary after the other."""
+    """Measure what the store lacks, one dictionary after the other; of each row as many of the seeds as it asks for."""
     rows = list(rows)
-    for seed in seeds:
+    for run, seed in enumerate(seeds):
         for dataset in dict.fromkeys(row.dataset for row in rows):
-            missing = [row for row in rows if row.dataset == dataset and store.finding(row.key(seed, quick)) is None]
+            here = [row for row in rows if row.dataset == dataset and run < row.runs]
+            missing = [row for row in here if store.finding(row.key(seed, quick)) is None]
             if not missing:
                 continue
             try:
@@ -73,68 +87,104 @@ def measure(rows: Iterable[Setting], store: Store, settings: Settings, say: Any,
             except FileNotFoundError as error:
                 say(f"budget, {dataset}: left out, {error}")
                 continue
-            for size in dict.fromkeys(row.patch_size for row in missing):
-                start = Source(dataset, data, size, seed=seed, quick=quick, n_jobs=settings.n_jobs)
-                for row in (row for row in missing if row.patch_size == size):
-                    found = start.measured(row)
+            for start in dict.fromkeys(row.start for row in missing):
+                source = Source(dataset, data, *start, seed=seed, quick=quick, n_jobs=settings.n_jobs)
+                for row in (row for row in missing if row.start == start):
+                    found = source.measured(row)
                     store.add_finding(row.key(seed, quick), found)
                     say(f"{row.key(seed, quick)}: {found['accuracy']:.2%}, γ {found['gamma']:g}, {found['ms']:.2f} ms")
 
 
 class Source:
-    """The codes of one seed and patch size, and what their pooled outputs and the labels say together."""
+    """The codes of one seed, patch size and rank, and what their pooled outputs and the labels say together."""
 
-    def __init__(self, dataset: str, data: Data, patch_size: int | None, *, seed: int, quick: bool, n_jobs: int | None) -> None:
+    def __init__(
+        self,
+        dataset: str,
+        data: Data,
+        patch_size: int | None = None,
+        rank: int | None = None,
+        *,
+        seed: int,
+        quick: bool,
+        n_jobs: int | None,
+    ) -> None:
         self.data, self.seed, self.n_jobs, self.quick = data, seed, n_jobs, quick
         protocol = PROTOCOLS[dataset]
         model = protocol.features(CANDIDATES // (4 if quick else 1), seed=seed, quick=quick, n_jobs=n_jobs, verbose=False)
         if patch_size is not None:
             model.set_params(descriptor__size=patch_size)
+        if rank is not None:
+            model.set_params(whitening=ZCA(rank=rank))
         self.recipe: Recipe = model.recipe.fitted_to(data.train.shape[1:])
 
     def _learn(self, M: int) -> Layer:
         recipe = replace(self.recipe, n_codes=M)
         with Threads(self.n_jobs) as engine:
             rng = np.random.default_rng(seed_of(self.seed))
-            return learn_codes(recipe, self.data.train, rng=rng, engine=engine, stages=Stages(False, ""))[1]
+            return learn_codes(recipe, self.data.train, rng=rng, engine=engine, stages=_SILENT)[1]
+
+    @cached_property
+    def candidate_layer(self) -> Layer:
+        """1,600 codes of all training images."""
+        return self._learn(self.recipe.n_codes)
 
     @cached_property
     def candidates(self) -> Candidates:
-        """1,600 codes, judged by their one-sided outputs."""
-        layer = self._learn(self.recipe.n_codes)
-        targets = as_targets(self.data.train_labels, len(self.data.train))
+        """The same, judged by their one-sided outputs and all labels."""
+        return self._judged(self.data)
+
+    def _judged(self, data: Data) -> Candidates:
+        layer, targets = self.candidate_layer, as_targets(data.train_labels, len(data.train))
         with Threads(self.n_jobs) as engine:
             return learn_with_targets(
-                self.recipe, layer, self.data.train, targets, seed=seed_of(self.seed), engine=engine, stages=Stages(False, "")
+                self.recipe, layer, data.train, targets, seed=seed_of(self.seed), engine=engine, stages=_SILENT
             )
 
-    def layer(self, row: Setting) -> Layer:
-        """The layer of a row, its scale learned."""
-        K = max(1, row.K // 4) if self.quick else row.K
+    def learned(self, row: Setting, data: Data | None = None) -> tuple[Layer, Array]:
+        """The layer of a row, chosen and scaled on these data or on all, and the features of their training images."""
+        K, given = max(1, row.K // 4) if self.quick else row.K, data or self.data
         if row.selection is None:
             base = self._learn(K)
         else:
+            candidates = self.candidates if data is None else self._judged(data)
             with Threads(self.n_jobs) as engine:
-                chosen = self.candidates.select(K, row.selection, engine=engine, stages=Stages(False, ""))
-            base = self.candidates.layer.keep(chosen.selected, None)
+                chosen = candidates.select(K, row.selection, engine=engine, stages=_SILENT)
+            base = candidates.layer.keep(chosen.selected, None)
         pooling = row.pooling.fitted_to(base.positions)
         unknown = Scale.none(pooling.n_cells, pooling.width(row.encoder.sides * K))
         layer = replace(base, encoder=row.encoder, pooling=pooling, symmetry=row.symmetry, scale=unknown)
         with Threads(self.n_jobs) as engine:
-            scale = learn_scale(self.recipe, prepare(layer), self.data.train, engine=engine, stages=Stages(False, ""))
-        return replace(layer, scale=scale)
+            layer, X = learn_outputs(
+                self.recipe, layer, given.train, True, seed=seed_of(self.seed), engine=engine, stages=_SILENT
+            )
+        return layer, np.empty((0, 0)) if X is None else X
 
     def _features(self, layer: Layer, images: Array) -> Array:
         with Threads(self.n_jobs) as engine:
-            return extract(prepare(layer), images, engine=engine, stages=Stages(False, ""))
+            return extract(prepare(layer), images, engine=engine, stages=_SILENT)
 
     def measured(self, row: Setting) -> dict[str, Any]:
-        """Accuracy on the test images with the γ that held-out training images chose, and what it costs."""
-        data, layer = self.data, self.layer(row)
+        """Accuracy on the test images with the γ that held-out training images chose, and what it costs; the mean of draws."""
+        begun = time.perf_counter()
+        if row.labels is None:
+            runs = [self._run(row, None)]
+        else:
+            runs = [self._run(row, draw_labels(self.data, row.labels, [self.seed, draw])) for draw in range(row.draws)]
+        found = {**runs[0], "seconds": round(time.perf_counter() - begun, 1)}
+        if len(runs) > 1:
+            accuracies = [run["accuracy"] for run in runs]
+            found |= {"accuracy": float(np.mean(accuracies)), "draws": accuracies}
+            found["held_out"] = float(np.mean([run["held_out"] for run in runs]))
+        return found
+
+    def _run(self, row: Setting, labelled: Data | None) -> dict[str, Any]:
+        data = labelled or self.data
+        layer, X = self.learned(row, labelled)
         begun = time.perf_counter()
         self._features(layer, data.test[:_MILLISECONDS_FROM])
         ms = 1000 * (time.perf_counter() - begun) / min(_MILLISECONDS_FROM, len(data.test))
-        X, y = self._features(layer, data.train), data.train_labels
+        y = data.train_labels
         folds = StratifiedKFold(_HELD_OUT_FOLDS, shuffle=True, random_state=self.seed)
         train, held = next(iter(folds.split(y, y)))
         if row.mirrored:
@@ -151,5 +201,18 @@ class Source:
             "features": layer.n_features,
             "products": round(sum(layer.multiply_adds.values()) / positions / len(layer.whitening.W)),
             "ms": round(ms, 3),
-            "seconds": round(time.perf_counter() - begun, 1),
         }
+
+
+def draw_labels(data: Data, per_class: int, seed: list[int]) -> Data:
+    """The data with that many training images of each class, drawn at random.
+
+    >>> y = np.array([0, 1, 0, 1, 0, 1])
+    >>> few = draw_labels(Data(np.arange(6), y, np.arange(2), y[:2]), 2, [0])
+    >>> np.bincount(few.train_labels)
+    array([2, 2])
+    """
+    rng = np.random.default_rng(seed)
+    y = data.train_labels
+    rows = np.sort(np.concatenate([rng.choice(np.flatnonzero(y == c), per_class, replace=False) for c in np.unique(y)]))
+    return replace(data, train=data.train[rows], train_labels=y[rows])

@@ -72,6 +72,13 @@ def _cifar10(home: Home) -> Data:
     return Data(train.images, train.target, test.images, test.target)
 
 
+def _cifar10_part(home: Home) -> Data:
+    """10,000 training images to learn from, 5,000 others to test on; no test image."""
+    whole = _cifar10(home)
+    x, y = whole.train, whole.train_labels
+    return Data(x[:10_000], y[:10_000], x[40_000:45_000], y[40_000:45_000])
+
+
 def _stl10(home: Home) -> Data:
     """Everything is learned from the 5,000 training images."""
     train, test = (fetch_stl10(data_home=home, subset=part) for part in ("train", "test"))
@@ -83,11 +90,16 @@ def _stl10_unlabeled(home: Home) -> Data:
     return replace(_stl10(home), learn=fetch_stl10(data_home=home, subset="unlabeled").images)
 
 
+def _cub200_once(home: Home) -> Data:
+    train, test = (fetch_cub200(data_home=home, subset=part) for part in ("train", "test"))
+    return Data(train.images, train.target, test.images, test.target)
+
+
 def _cub200(home: Home) -> Data:
     """Training images are mirrored left-right, which doubles them."""
-    train, test = (fetch_cub200(data_home=home, subset=part) for part in ("train", "test"))
-    images = np.concatenate([train.images, train.images[:, :, ::-1]])
-    return Data(images, np.tile(train.target, 2), test.images, test.target)
+    once = _cub200_once(home)
+    images = np.concatenate([once.train, once.train[:, :, ::-1]])
+    return replace(once, train=images, train_labels=np.tile(once.train_labels, 2))
 
 
 def _eurosat(home: Home) -> Data:
@@ -98,20 +110,16 @@ def _eurosat(home: Home) -> Data:
     return Data(train, labels, test, test_labels)
 
 
+_BIRDS = {"descriptor__size": 5, "pooling": Pool("max", grid=4)}
 PROTOCOLS = {
     "cifar10": Protocol("CIFAR-10", _cifar10),
+    "cifar10-10000": Protocol("CIFAR-10, 10,000 training images, 5,000 others held out", _cifar10_part, n_images=15_000),
     "stl10": Protocol("STL-10 at 32×32, codes from the training images", _stl10, n_images=13_000),
     "stl10-unlabeled": Protocol("STL-10 at 32×32", _stl10_unlabeled, n_images=113_000),
     # (p / 255 - mean) / (std + 10) is (p - mean) / (std + 2550) of pixels in 0..255
     "stl10-unit": Protocol("STL-10 at 32×32, pixels in 0..1", _stl10, {"descriptor__offset": 255 * 10.0}, n_images=13_000),
-    "cub200": Protocol(
-        "CUB-200-2011",
-        _cub200,
-        {"descriptor__size": 5, "pooling": Pool("max", grid=4)},
-        n_images=17_782,
-        positions=124 * 124,
-        d=75,
-    ),
+    "cub200": Protocol("CUB-200-2011", _cub200, _BIRDS, n_images=17_782, positions=124 * 124, d=75),
+    "cub200-once": Protocol("CUB-200-2011, not mirrored", _cub200_once, _BIRDS, n_images=11_788, positions=124 * 124, d=75),
     "eurosat": Protocol("EuroSAT at 32×32, 13 bands", _eurosat, n_images=3_000, d=13 * 36),
 }
 # "stl10" means the paper's own protocol wherever its unlabelled images are available; results keep the two apart.

@@ -2,7 +2,10 @@
 
     A + diag(x) + ε I = Uᵀ U,   ε = 0, or the smallest of a few powers of ten that lets the factor exist
 
-A stays below the diagonal and U stands on and above it, so that another x needs no other memory.
+A stays below the diagonal and U stands on and above it, so that another x needs no other memory. U is computed block row by
+block row, the blocks of one row on all threads; of a block i, j, with U above row i known,
+
+    U_ij = U_ii⁻ᵀ (A_ij - Σ_{k<i} U_kiᵀ U_kj)
 
 A : (n, n) float32 or float64    x : (n,)    B : (k, n), a right-hand side in each row
 """
@@ -34,8 +37,8 @@ class Factor:
     Examples
     --------
     >>> factor = Factor(np.array([[1.0, 1.0], [1.0, 1.0]]))
-    >>> factor.add_to_diagonal(np.ones(2))
     >>> with Threads(1) as engine:
+    ...     factor.add_to_diagonal(np.ones(2), engine)
     ...     factor.solve(np.array([[3.0, 3.0]]), engine)
     array([[1., 1.]])
     """
@@ -43,29 +46,45 @@ class Factor:
     def __init__(self, A: Array) -> None:
         self._A, self._diagonal = A, A.diagonal().copy()
         self._blocks = spans(len(A), _ROWS_PER_BLOCK)
+        self.dtype: type = A.dtype.type
         self.extra = 0.0
 
-    def add_to_diagonal(self, x: Array, least: float = 0.0) -> None:
+    def add_to_diagonal(self, x: Array, engine: Threads, least: float = 0.0) -> None:
         """Factor A + diag(x) + ε I, ε at least `least`."""
-        A, diagonal = self._A, self._diagonal + x
-        (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (A,))
+        diagonal = self._diagonal + x
         self.extra = least
         while True:
             if not np.isfinite(diagonal).all() or self.extra > diagonal.max():
                 raise ValueError("the features are too large to be multiplied with each other; rescale them")
-            for rows in self._blocks:
-                A[rows, rows.stop :] = A[rows.stop :, rows].T
-                below = np.tril(A[rows, rows], -1)
-                A[rows, rows] = below + below.T
-            np.fill_diagonal(A, diagonal + self.extra)
-            _, failed = potrf(A.T, lower=1, overwrite_a=1, clean=0)  # column by column, as LAPACK reads: A's transpose
-            if not failed and np.isfinite(A.diagonal()).all():
-                break
-            self.extra = 10 * max(self.extra, float(np.finfo(A.dtype).eps) * float(diagonal.max()))
-        self._inverses = [
-            scipy.linalg.solve_triangular(A[rows, rows], np.eye(rows.stop - rows.start, dtype=A.dtype), check_finite=False)
-            for rows in self._blocks
-        ]
+            if self._factor(diagonal + self.extra, engine):
+                return
+            self.extra = 10 * max(self.extra, float(np.finfo(self._A.dtype).eps) * float(diagonal.max()))
+
+    def _factor(self, diagonal: Array, engine: Threads) -> bool:
+        """U of the matrix with this diagonal; False where it is not positive definite."""
+        A = self._A
+        self._inverses: list[Array] = []
+        for number, i in enumerate(self._blocks):
+            above = A[: i.start, i]
+            below = np.tril(A[i, i], -1)
+            own = below + below.T
+            np.fill_diagonal(own, diagonal[i])
+            own -= above.T @ above
+            try:
+                U = scipy.linalg.cholesky(own, overwrite_a=True, check_finite=False)
+            except np.linalg.LinAlgError:
+                return False
+            if not np.isfinite(U.diagonal()).all():
+                return False
+            A[i, i] = U + below
+            inverse = scipy.linalg.solve_triangular(U, np.eye(len(U), dtype=A.dtype), check_finite=False)
+
+            def fill(j: slice, i: slice = i, above: Array = above, inverse: Array = inverse) -> None:
+                A[i, j] = inverse.T @ (A[j, i].T - above.T @ A[: i.start, j])
+
+            engine.run(fill, self._blocks[number + 1 :])
+            self._inverses.append(inverse)
+        return True
 
     def below(self, some: Array) -> Array:
         """A at these rows and columns, ascending, in float64: on and below the diagonal, anything above it."""
@@ -85,8 +104,7 @@ class Factor:
                 y[:, i] += x[:, i] @ below.T + x[:, i] @ below + x[:, : i.start] @ self._A[i, : i.start].T
                 y[:, : i.start] += x[:, i] @ self._A[i, : i.start]
 
-        for _ in engine.map(multiply, spans(len(out), _PROBLEMS_AT_ONCE)):
-            pass
+        engine.run(multiply, spans(len(out), _PROBLEMS_AT_ONCE))
         return out
 
     def solve(self, B: Array, engine: Threads) -> Array:
@@ -100,6 +118,5 @@ class Factor:
             for i, inverse in zip(self._blocks[::-1], self._inverses[::-1], strict=True):
                 x[:, i] = (x[:, i] - x[:, i.stop :] @ U[i, i.stop :].T) @ inverse.T
 
-        for _ in engine.map(substitute, spans(len(X), _PROBLEMS_AT_ONCE)):
-            pass
+        engine.run(substitute, spans(len(X), _PROBLEMS_AT_ONCE))
         return X

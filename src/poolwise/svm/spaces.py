@@ -33,6 +33,7 @@ _NEWTON_SHARE = 0.5  # of the memory of X, for a step of Newton's
 _ROWS_PER_NEWTON_BLOCK, _COLUMNS_PER_NEWTON_BLOCK = 1024, 256
 _VISIBLE_SHARE = 1e-3  # see the docstring
 _SAMPLES_IN_FLOAT64 = 16384  # samples whose kernel is float64: float32 lets no gradient fall below 1e-4 of the first
+_FEATURES_IN_FLOAT64 = 8192
 _ROUNDING_OF_CORRELATIONS = 1e-6  # of correlations that were summed up in float32
 
 
@@ -43,7 +44,10 @@ def make_space(rows: CentredRows) -> "Space":
 
 
 class FeatureSpace:
-    """d ≤ N. Cost: N d² once, d³/3 for each γ, N d k and d² k a round. Memory: d² float64."""
+    """d ≤ N. Cost: N d² once, d³/3 for each γ, N d k and d² k a round. Memory: d² numbers, float64 up to d = 8192.
+
+    M only leads the way down, and what is reached is certified without it: beyond that, float32 is exact enough.
+    """
 
     parts = 1
     dtype: type = np.float64
@@ -52,20 +56,24 @@ class FeatureSpace:
     def __init__(self, rows: CentredRows) -> None:
         self.rows, self.size, self.margin_dtype = rows, rows.X.shape[1], rows.X.dtype
         N, S = len(rows.X), rows.weight.sum()
-        stream = CovarianceStream(self.size, rows.engine, buffer_rows=int(np.clip(N // 8, 64, 4096)))
+        dtype = "float64" if self.size <= _FEATURES_IN_FLOAT64 else "float32"
+        stream = CovarianceStream(self.size, rows.engine, buffer_rows=int(np.clip(N // 8, 64, 4096)), dtype=dtype)
         for block in rows.standard_blocks():
             stream.add(block)
         moments = stream.moments()
         A = moments.scatter  # of columns with variance 1, so that their scales do no harm: M = std (A + 2γ / std²) std
         for part in spans(len(A), _ROWS_PER_PANEL):
-            A[part] += np.outer(N * moments.mean[part], moments.mean)  # about 0, not about the mean of the weighted rows
+            A[part] += np.outer(N * moments.mean[part], moments.mean).astype(
+                dtype
+            )  # about 0, not about the mean of the weighted rows
             A[part] /= S
         self._std = np.where(rows.constant, 1.0, rows.std)
         self._factor = Factor(A)
 
     def prepare(self, gamma: float) -> None:
         """Factor M for this γ."""
-        self._factor.add_to_diagonal(2 * gamma / self._std**2, _ROUNDING_OF_CORRELATIONS)
+        least = max(_ROUNDING_OF_CORRELATIONS, _rounding(self._factor.dtype, self.size))
+        self._factor.add_to_diagonal(2 * gamma / self._std**2, self.rows.engine, least)
 
     def gradient(self, R: Array) -> Array:
         """Of the loss: X_cᵀ r and, for the bias, Σ r. R : (k, N), the loss's derivatives by the margins."""
@@ -152,9 +160,8 @@ class SampleSpace:
         self._factor = Factor(_kernel(rows, self._tau, self.dtype))
 
     def prepare(self, gamma: float) -> None:
-        rounding = float(np.finfo(self.dtype).eps) * 4 * np.sqrt(self.size)  # what float32 adds to an eigenvalue of K
-        rho = max(2 * gamma * self._S / self._tau, rounding)
-        self._factor.add_to_diagonal(np.full(self.size, rho))
+        rho = max(2 * gamma * self._S / self._tau, _rounding(self.dtype, self.size))
+        self._factor.add_to_diagonal(np.full(self.size, rho), self.rows.engine)
         self._rho = rho + self._factor.extra
 
     def gradient(self, R: Array) -> Array:
@@ -210,6 +217,11 @@ class SampleSpace:
 
 
 Space = FeatureSpace | SampleSpace
+
+
+def _rounding(dtype: type, size: int) -> float:
+    """What products in this precision may add to an eigenvalue of a matrix of this size."""
+    return float(np.finfo(dtype).eps * 4 * np.sqrt(size))
 
 
 def _kernel(rows: CentredRows, tau: float, dtype: type) -> Array:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from poolwise.modelfile import Description
 
 _COLOURS = {1: "grey", 3: "colour"}
-_PROJECTIONS = {"nystrom": ", Nyström projection", "pca": ", projected by PCA", None: ""}
+_PROJECTIONS = {"nystrom": ", Nyström projection", "pca": ", projected by PCA", "direction": ", projected", None: ""}
 _SYMMETRIES = {
     None: "",
     "mirror": ", averaged over the image and its mirror image",

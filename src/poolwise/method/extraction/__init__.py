@@ -16,6 +16,7 @@ from poolwise.method.extraction.base import Pass
 from poolwise.method.extraction.fused import FusedPass
 from poolwise.method.extraction.plain import PlainPass
 from poolwise.method.layer import Layer
+from poolwise.method.nystrom import ROWS_PER_WIDE_PANEL
 from poolwise.support.blocks import spans
 from poolwise.support.types import Array, ImageSource
 
@@ -37,14 +38,25 @@ def features_of(ready: Pass, images: Array) -> Array:
 
 
 def block_size(layer: Layer, image_shape: tuple[int, int, int]) -> int:
-    """Images per block: about a megabyte of pixels and pooled outputs, whatever the number of images and threads."""
+    """Images per block: about a megabyte of pixels and pooled outputs, whatever the number of images and threads.
+
+    A projection of many numbers takes as many rows at a time as pay for reading it.
+    """
     width = layer.n_cells * layer.pooling.width(layer.n_outputs)
-    return max(1, _BYTES_PER_BLOCK // (4 * (int(np.prod(image_shape)) + 2 * width)))
+    least = 1
+    if layer.projection is not None and layer.projection.kind == "direction":
+        least = -(-ROWS_PER_WIDE_PANEL // layer.n_cells)
+    return max(least, _BYTES_PER_BLOCK // (4 * (int(np.prod(image_shape)) + 2 * width)))
 
 
-def pooled_blocks(ready: Pass, images: Array | ImageSource, engine: Engine) -> Iterator[tuple[slice, Array]]:
-    """(rows, pooled activations of these images), block after block."""
+def pooled_blocks(
+    ready: Pass, images: Array | ImageSource, engine: Engine, *, about: int | None = None
+) -> Iterator[tuple[slice, Array]]:
+    """(rows, pooled activations of these images), block after block; of `about` so many images, spread evenly, if given."""
     blocks = spans(len(images), block_size(ready.layer, images.shape[1:]))
+    if about is not None and about < len(images):
+        wanted = -(-about // (blocks[0].stop - blocks[0].start))
+        blocks = [blocks[i * len(blocks) // wanted] for i in range(wanted)]
     yield from zip(blocks, engine.map(_pooled, blocks, images, ready), strict=True)
 
 

@@ -31,6 +31,10 @@ class Pooling(Part):
     def width(self, outputs: int) -> int:
         """Numbers per cell."""
 
+    def directions_kept(self, outputs: int) -> int | None:
+        """How many directions of largest variance a cell's numbers are projected on; None for all numbers as they are."""
+        return None
+
     def products(self, outputs: int) -> int:
         """Multiplications with an addition per position."""
         return 0

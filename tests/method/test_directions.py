@@ -1,0 +1,97 @@
+"""Directions of second-order pooling: against the eigenvectors of all cells' covariance, and what must not change them."""
+
+import numpy as np
+import pytest
+
+import poolwise
+from poolwise import PooledFeatures, SecondOrder
+from poolwise.engine.threads import Threads
+from poolwise.method import learning
+from poolwise.method.extraction import pooled_blocks, prepare
+from poolwise.method.pooling import POOLINGS
+from poolwise.modelfile.parameters import part_from_json, part_to_json
+
+SMALL = {"n_patches": 3000, "random_state": 0}
+
+
+def fitted(photos, directions, **more):
+    pooling = SecondOrder(2, directions=directions)
+    return PooledFeatures(8, pooling=pooling, **SMALL, **more).fit(photos[:120])
+
+
+def test_they_span_the_eigenvectors_of_the_covariance(photos):
+    """All 36 numbers of a cell, standardised: what the directions keep of their variance is what the best 10 keep."""
+    every, few = fitted(photos, None), fitted(photos, 10)
+    X = every.transform(photos[:120]).reshape(-1, 36).astype(np.float64)
+    C = np.cov(X.T, ddof=0)
+    T = few.layer_.projection.T
+    assert T.shape == (10, 36)
+    np.testing.assert_allclose(T @ T.T, np.eye(10), atol=1e-5)
+    assert np.trace(T @ C @ T.T) == pytest.approx(np.linalg.eigvalsh(C)[-10:].sum(), rel=1e-4)
+    np.testing.assert_allclose(few.transform(photos[:20]).reshape(-1, 10), X[:80] @ T.T, atol=1e-4)
+
+
+@pytest.mark.parametrize("more", [{}, {"scale": "cell"}, {"scale": None}, {"n_candidates": 20}, {"symmetry": "mirror"}])
+def test_features_are_those_of_the_layer_whoever_computes_them(photos, more):
+    model = PooledFeatures(8, pooling=SecondOrder(2, directions=10), **SMALL, **more)
+    X = model.fit_transform(photos[:60])
+    assert X.shape == (60, 40)
+    np.testing.assert_array_equal(model.transform(photos[:60]), X)
+    np.testing.assert_allclose(np.concatenate([model.transform(photos[i : i + 6]) for i in range(0, 60, 6)]), X, atol=1e-4)
+    np.testing.assert_allclose(model.layer_.features(photos[:5]), X[:5], atol=1e-3)
+
+
+def test_as_many_directions_as_numbers_leave_them_as_they_are(photos):
+    for directions in (36, 500):
+        model = fitted(photos, directions)
+        assert model.layer_.projection is None
+        np.testing.assert_array_equal(model.transform(photos[:9]), fitted(photos, None).transform(photos[:9]))
+
+
+def test_a_sample_of_the_images_is_spread_evenly(rng, make_layer, photos, monkeypatch):
+    ready = prepare(make_layer(rng, 60, pooling=SecondOrder(2)))
+    with Threads(1) as engine:
+        every = [rows for rows, _ in pooled_blocks(ready, photos, engine)]
+        some = [rows for rows, _ in pooled_blocks(ready, photos, engine, about=len(photos) // 3)]
+    assert {(rows.start, rows.stop) for rows in some} <= {(rows.start, rows.stop) for rows in every}
+    starts = np.array([rows.start for rows in some])
+    assert abs(len(some) - len(every) / 3) <= 1
+    assert np.diff(starts).max() <= 5 * (every[0].stop - every[0].start)
+    monkeypatch.setattr(learning, "_LEAST_SAMPLES", 100)
+    monkeypatch.setattr(learning, "_SAMPLES_PER_NUMBER", 0)
+    whole, part = (PooledFeatures(8, pooling=SecondOrder(2, directions=10), **SMALL).fit(photos) for _ in range(2))
+    np.testing.assert_array_equal(whole.transform(photos[:9]), part.transform(photos[:9]))
+
+
+def test_the_same_on_any_number_of_threads(photos):
+    found = {fitted(photos, 12, n_jobs=n_jobs).transform(photos[:30]).tobytes() for n_jobs in (1, 2, 4)}
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("more", [{}, {"n_candidates": 20}, {"n_candidates": 20, "selection": "random"}])
+def test_a_file_keeps_them(photos, tmp_path, more):
+    model = fitted(photos, 10, **more)
+    poolwise.save(model, tmp_path / "model.safetensors")
+    again = poolwise.load(tmp_path / "model.safetensors")
+    assert again.layer_.projection.kind == "direction"
+    assert again.layer_.projection.T.dtype == np.float32
+    np.testing.assert_array_equal(again.transform(photos[:9]), model.transform(photos[:9]))
+    assert again.get_feature_names_out()[11] == "pool2x2_r0c1_direction1"
+
+
+def test_a_file_from_before_they_existed_loads():
+    """A parameter that a file does not name has its default."""
+    described = part_to_json(SecondOrder(2, "log"))
+    del described["directions"]
+    assert part_from_json(POOLINGS, described, "pooling") == SecondOrder(2, "log")
+
+
+def test_features_of_another_number_of_codes_are_counted(photos):
+    layer = fitted(photos, 30).layer_
+    assert [layer.n_features_of(K) for K in (4, 8, 9, 200)] == [40, 120, 120, 120]
+
+
+def test_too_many_codes_for_a_covariance_are_refused_before_any_work(photos, monkeypatch):
+    monkeypatch.setattr("poolwise.support.memory.available_bytes", lambda: 1000)
+    with pytest.raises(MemoryError, match="the covariance of 36 outputs needs"):
+        fitted(photos, 10)

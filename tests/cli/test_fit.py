@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -194,7 +196,10 @@ def test_json_is_one_object_and_quiet_is_quiet(made, poolwise, tmp_path):
     assert (done.code, done.err) == (0, "")
     told = json.loads(done.out)
     assert done.out.count("\n") == 1
-    assert {"images": 60, "codes": 8, "candidates": None, "features": 32, "classes": 3, "gamma": 0.005}.items() <= told.items()
+    assert {"images": 60, "codes": 8, "candidates": None, "features": 32, "classes": 3}.items() <= told.items()
+    accuracy, error = told["held_out"]
+    assert 1 / 3 < accuracy <= 1
+    assert error == pytest.approx(np.sqrt(accuracy * (1 - accuracy) / 60))
     assert told["bytes"] == os.path.getsize(tmp_path / "m.safetensors")
 
 
@@ -218,6 +223,23 @@ def test_provenance_and_what_is_not_remembered(made):
 def test_classifiers(made, poolwise, tmp_path, classifier, name):
     assert poolwise("fit", made.train, "-o", tmp_path / "m.safetensors", *QUICK, "--classifier", classifier).code == 0
     assert describe(tmp_path / "m.safetensors").classifier["estimator"] == name
+
+
+def test_without_options_gamma_is_searched_where_images_suffice_and_with_a_preset_it_is_the_papers(made, poolwise, tmp_path):
+    path, few = tmp_path / "m.safetensors", tmp_path / "few"
+    for folder in Path(made.train).iterdir():
+        (few / folder.name).mkdir(parents=True)
+        for file in sorted(folder.iterdir())[:4]:
+            shutil.copy(file, few / folder.name)
+    found = {}
+    for name, images, more in (("cv", made.train, ()), ("few", few, ()), ("preset", made.train, ("--preset", "jia2012"))):
+        done = poolwise("fit", images, "-o", path, *QUICK, *more)
+        assert (done.code, done.err) == (0, "")
+        found[name] = describe(path).classifier["estimator"], describe(path).classifier["fitted"]["gamma"]
+        assert ("held out" in done.out) == (name == "cv")
+    assert [estimator for estimator, _ in found.values()] == ["LinearSVMCV", "LinearSVM", "LinearSVM"]
+    assert found["preset"][1] == 0.005
+    assert found["few"][1] != 0.005
 
 
 def test_gamma_and_slim_reach_the_file(made, poolwise, tmp_path):

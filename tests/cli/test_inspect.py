@@ -28,7 +28,7 @@ def test_in_words(made, poolwise):
         "32 features of 32×32 colour images: 8 codes of 6×6 pixels selected from 24 by affinity propagation, average pooling "
         "over 2×2 cells, Nyström projection, and a linear SVM for 3 classes"
     )
-    for words in ("gamma 0.005, converged", "poolwise fit", "multiply-adds per image", "scikit-learn"):
+    for words in ("LinearSVMCV, gamma ", ", converged in", "poolwise fit", "multiply-adds per image", "scikit-learn"):
         assert words in done.out
 
 

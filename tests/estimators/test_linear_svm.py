@@ -40,7 +40,7 @@ def objective(svm, X, y, weight=None, class_weight=None):
 
 def test_objective_is_what_it_says(blobs):
     X, y = blobs
-    svm = LinearSVM().fit(X, y)
+    svm = LinearSVM(None).fit(X, y)
     assert svm.gamma_ == 0.005
     np.testing.assert_allclose(svm.objective_, objective(svm, X, y), rtol=1e-9)
 
@@ -194,7 +194,7 @@ def test_bad_data_gets_a_clear_error(X, y, message):
     [
         ({"gamma": 0.1, "C": 1.0}, "give gamma or C, not both"),
         ({"gamma": 0.0}, "gamma must be a finite number"),
-        ({"gamma": "scale"}, "gamma must be a finite number"),
+        ({"gamma": "scale"}, "gamma must be a positive number, 'auto' or None; got 'scale'"),
         ({"C": -1.0}, "C must be a finite number"),
         ({"tol": -1e-3}, "tol must be a finite number"),
         ({"tol": 0.0}, "tol must be a finite number"),
@@ -316,7 +316,19 @@ def test_samples_without_weight_do_no_harm_wherever_they_are(rng, blobs):
 @pytest.mark.parametrize("size", [1e-300, 1e-20, 1e40, 1e306])
 def test_only_proportions_of_weights_matter_with_gamma(blobs, size):
     X, y = blobs
-    np.testing.assert_allclose(LinearSVM().fit(X, y, np.full(120, size)).coef_, LinearSVM().fit(X, y).coef_, rtol=1e-9)
+    by_weight, plain = LinearSVM(0.01).fit(X, y, np.full(120, size)), LinearSVM(0.01).fit(X, y)
+    np.testing.assert_allclose(by_weight.coef_, plain.coef_, rtol=1e-9)
+
+
+def test_gamma_follows_from_the_spectrum_the_samples_and_the_classes(blobs):
+    """Twice the features' size is four times γ; twice the samples are half of it; four times the classes twice."""
+    X, y = blobs
+    one = LinearSVM().fit(X, y).gamma_
+    assert one == pytest.approx(0.025 * np.sqrt(3) * X.var(axis=0).sum() / len(X))
+    assert LinearSVM("auto").fit(2 * X, y).gamma_ == pytest.approx(4 * one)
+    assert LinearSVM().fit(np.r_[X, X], np.r_[y, y]).gamma_ == pytest.approx(one / 2)
+    assert LinearSVM().fit(X, y, np.full(len(X), 2.0)).gamma_ == pytest.approx(one / 2)
+    assert LinearSVM().fit(X, np.arange(len(X)) % 12).gamma_ == pytest.approx(2 * one)
 
 
 def test_class_weights_may_name_more_classes_than_there_are(blobs):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.calibration import _sigmoid_calibration
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
@@ -89,18 +90,75 @@ def test_of_equals_the_largest_gamma(rng):
     assert svm.gamma_ == 0.1
 
 
-def test_nine_values_of_gamma_unless_told(data):
-    np.testing.assert_allclose(LinearSVMCV(cv=2).fit(*data).gammas_, np.geomspace(1e-4, 1, 9))
+def test_a_number_of_values_lies_between_1e_4_and_1_and_goes_on_where_it_must(data):
+    svm = LinearSVMCV(9, cv=2).fit(*data)
+    assert set(np.geomspace(1e-4, 1, 9).round(9)) <= set(svm.gammas_.round(9))
+    inside = svm.scores_.mean(axis=1)[1:-1].max()
+    assert svm.scores_.mean(axis=1).max() == pytest.approx(inside)
+
+
+def test_the_search_goes_up_and_down_from_the_guess_until_the_best_lies_inside(data):
+    X, y = data
+    for scale in (1.0, 1e-2):
+        svm = LinearSVMCV(cv=StratifiedKFold(3)).fit(X * scale, y)
+        np.testing.assert_allclose(svm.gammas_[1:] / svm.gammas_[:-1], np.sqrt(10))
+        guess = LinearSVM().fit(X * scale, y).gamma_
+        assert np.abs(np.log(svm.gammas_ / guess)).min() < 1e-9
+        mean = svm.scores_.mean(axis=1)
+        assert mean[svm.gammas_ == svm.gamma_] == mean.max()
+        assert mean.argmax() not in (0, len(mean) - 1) or mean.max() in (mean[1], mean[-2])
+
+
+@pytest.mark.parametrize(
+    ("order", "word"), [(1, "largest of those tried; a larger"), (-1, "smallest of those tried; a smaller")]
+)
+def test_a_best_gamma_at_the_edge_of_those_given_is_reported(data, monkeypatch, order, word):
+    def scores(space, label, weight, factors, folds, gammas, *rest):
+        return np.linspace(0.5, 0.6, len(gammas))[::order, None].repeat(len(folds), axis=1), 0
+
+    monkeypatch.setattr("poolwise.estimators.linear_svm_cv.held_out_scores", scores)
+    with pytest.warns(UserWarning, match=f"the best gamma, .* is the {word} one may be better"):
+        LinearSVMCV(GAMMAS, cv=3).fit(*data)
+
+
+def test_the_held_out_accuracy_has_the_error_of_a_share(data):
+    X, y = data
+    svm = LinearSVMCV(GAMMAS, cv=StratifiedKFold(3)).fit(X, y)
+    accuracy, error = svm.held_out_
+    assert accuracy == pytest.approx(svm.scores_[svm.gammas_ == svm.gamma_].mean())
+    assert error == pytest.approx(np.sqrt(accuracy * (1 - accuracy) / len(X)))
+
+
+def test_probabilities_are_platts_of_held_out_margins(data):
+    """Against scikit-learn's sigmoids on the margins of models of each fold, class by class."""
+    X, y = data
+    folds, classes = StratifiedKFold(3), np.unique(y)
+    svm = LinearSVMCV([0.1], cv=folds).fit(X, y)
+    margins, held_out = [], []
+    for train, test in folds.split(X, y):
+        F = LinearSVM(0.1).fit(X[train], y[train]).decision_function(X[test])
+        margins.append(F[:, None] if F.ndim == 1 else F)
+        held_out.append(test)
+    F, label = np.concatenate(margins), y[np.concatenate(held_out)]
+    ours = svm.decision_function(X)
+    ours = ours[:, None] if ours.ndim == 1 else ours
+    p = np.empty_like(ours)
+    for column in range(F.shape[1]):
+        a, b = _sigmoid_calibration(F[:, column], label == classes[column if len(classes) > 2 else 1])
+        p[:, column] = 1 / (1 + np.exp(a * ours[:, column] + b))
+    p = np.hstack([1 - p, p]) if len(classes) == 2 else p / p.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(svm.predict_proba(X), p, atol=2e-3)
+    np.testing.assert_allclose(svm.predict_proba(X).sum(axis=1), 1)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"gammas": []}, "gammas must be a whole number or a sequence of positive numbers"),
+        ({"gammas": []}, "gammas must be 'auto', a whole number or a sequence of positive numbers"),
         ({"gammas": [0.1, -1]}, "gammas must be a finite number"),
         ({"gammas": 0}, "gammas must be a whole number of at least 1"),
-        ({"gammas": None}, "gammas must be a whole number or a sequence"),
-        ({"gammas": iter([0.1])}, "gammas must be a whole number or a sequence"),
+        ({"gammas": None}, "gammas must be 'auto', a whole number or a sequence"),
+        ({"gammas": iter([0.1])}, "gammas must be 'auto', a whole number or a sequence"),
         ({"cv": []}, "gives no folds"),
         ({"cv": [(np.arange(60), [])]}, "no sample with a weight to test on"),
         ({"cv": 1}, "(?i)n_splits"),

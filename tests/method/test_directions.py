@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import poolwise
-from poolwise import PooledFeatures, SecondOrder
+from poolwise import LinearSVM, PooledFeatures, SecondOrder
 from poolwise.engine.threads import Threads
-from poolwise.method import learning
+from poolwise.method import learning, nystrom
 from poolwise.method.extraction import pooled_blocks, prepare
 from poolwise.method.pooling import POOLINGS
 from poolwise.modelfile.parameters import part_from_json, part_to_json
+from poolwise.support.progress import Stages
 
 SMALL = {"n_patches": 3000, "random_state": 0}
 
@@ -95,3 +96,57 @@ def test_too_many_codes_for_a_covariance_are_refused_before_any_work(photos, mon
     monkeypatch.setattr("poolwise.support.memory.available_bytes", lambda: 1000)
     with pytest.raises(MemoryError, match="the covariance of 36 outputs needs"):
         fitted(photos, 10)
+
+
+def test_by_labels_they_hold_the_weights_of_ridge_regression(rng, engine):
+    """Of (C + λI) w = b at every level; and where there are more weights than directions, most of them."""
+    A = rng.normal(size=(60, 80)) * 0.8 ** np.arange(60)[:, None]
+    C, B = A @ A.T / 80, rng.normal(size=(60, 3))
+    T = nystrom.predicting_directions(C, B, 20, rng=rng, engine=engine).T
+    assert T.dtype == np.float32
+    np.testing.assert_allclose(T @ T.T, np.eye(20), atol=1e-5)
+    for level in (10, 3, 1, 0.3, 0.1):
+        W = np.linalg.solve(C + level * np.trace(C) / 60 * np.eye(60), B)
+        np.testing.assert_allclose(T.T @ (T @ W), W, atol=5e-3 * np.abs(W).max())
+    few = nystrom.predicting_directions(C, B, 4, rng=rng, engine=engine).T
+    assert few.shape == (4, 60)
+    assert np.linalg.norm(few @ W) > 0.9 * np.linalg.norm(W)
+
+
+def test_by_labels_a_small_projection_classifies_as_well_as_all_numbers(photos):
+    labels = np.repeat(np.arange(16), 10)
+    train, test = np.arange(160) % 2 == 0, np.arange(160) % 2 == 1
+    scores = {}
+    for name, pooling in (
+        ("all", SecondOrder(2)),
+        ("labels", SecondOrder(2, directions=30, directions_by="labels")),
+        ("variance", SecondOrder(2, directions=30)),
+    ):
+        model = PooledFeatures(24, pooling=pooling, **SMALL).fit(photos[train], labels[train])
+        svm = LinearSVM(0.1).fit(model.transform(photos[train]), labels[train])
+        scores[name] = svm.score(model.transform(photos[test]), labels[test])
+    assert scores["labels"] > scores["all"] - 0.05
+    assert 1 / 16 < scores["variance"] <= 1
+
+
+def test_rows_without_a_target_are_not_looked_at(photos):
+    """Directions of images whose labels are known, among others, are those of labels that know nothing of the others."""
+    pooling = SecondOrder(2, directions=10, directions_by="labels")
+    recipe = PooledFeatures(8, pooling=pooling, **SMALL).recipe.fitted_to((32, 32, 3))
+    targets = np.random.default_rng(0).normal(size=(160, 2))
+    few = np.where(np.arange(160)[:, None] < 80, targets, np.nan)
+    common = {"seed": 0, "stages": Stages(False, "")}
+    with Threads(1) as engine:
+        rng = np.random.default_rng(0)
+        layer = learning.learn_codes(recipe, photos, rng=rng, engine=engine, stages=common["stages"])[1]
+        every, some = (
+            learning.learn_directions(recipe, layer, photos, y, engine=engine, **common).projection.T for y in (targets, few)
+        )
+        X = learning.learn_outputs(recipe, layer, photos, True, targets=few, engine=engine, **common)[1]
+    assert not np.array_equal(every, some)
+    assert np.isfinite(X).all()
+
+
+def test_labels_are_asked_for(photos):
+    with pytest.raises(ValueError, match=r"SecondOrder\(directions_by='labels'\) needs labels: fit\(images, y\)"):
+        PooledFeatures(8, pooling=SecondOrder(2, directions=10, directions_by="labels"), **SMALL).fit(photos[:60])

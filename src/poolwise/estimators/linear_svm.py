@@ -16,6 +16,7 @@ from poolwise.support.progress import Stages
 from poolwise.support.types import Array
 from poolwise.support.warning import warn_user
 from poolwise.svm import CentredRows, Solution, make_space, one_vs_all, project, solve_in_groups
+from poolwise.svm.gamma import guess_gamma
 
 GAMMA = 0.005
 LEAST_GAMMA = 1e-12
@@ -113,10 +114,11 @@ class LinearSVM(LinearClassifier):
 
     Parameters
     ----------
-    gamma : float or None, default=None
-        γ. None: 0.005, or what follows from C.
+    gamma : float, "auto" or None, default="auto"
+        γ. "auto": 0.025 √classes tr(Σ) / S, Σ the covariance of the features, mostly within a factor of 4 of what held-out
+        images choose (docs/svm.md); `LinearSVMCV` asks them. None: 0.005, the paper's for CIFAR-10. A number where it is known.
     C : float or None, default=None
-        The same in LinearSVC's terms, C = 1 / (2 γ S); give one of them.
+        The same in LinearSVC's terms, C = 1 / (2 γ S), in place of gamma.
     class_weight : dict, "balanced" or None, default=None
         Factors of the loss of a class's own samples, as in LinearSVC: that of class c multiplies the loss of its
         samples in the problem of c against the others. "balanced": n / (classes · samples of c).
@@ -155,7 +157,7 @@ class LinearSVM(LinearClassifier):
 
     def __init__(
         self,
-        gamma: float | None = None,
+        gamma: float | str | None = "auto",
         *,
         C: float | None = None,
         class_weight: dict[Any, float] | str | None = None,
@@ -175,17 +177,19 @@ class LinearSVM(LinearClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X, (N, d) float32 or float64, which may be a memory map, and the classes y, (N,), of any type.
 
-        sample_weight : (N,) s, or None for ones. Only their proportions matter with `gamma`; with `C` their sizes do too.
+        sample_weight : (N,) s, or None for ones. Only proportions matter where gamma is a number; else their sum does too.
         """
         with unchanged_on_failure(self):
             X, label, weight = self._checked(X, y, sample_weight)
-            self.gamma_ = self._gamma(float(weight.sum()))
+            S = float(weight.sum())
             weight = weight / weight.max()
             problems = one_vs_all(label, self._class_weights(label, weight), weight[None])
             stages = Stages(bool(self.verbose), "LinearSVM ")
             with Threads(self.n_jobs) as engine:
                 with stages.stage("covariance"):
-                    space = make_space(CentredRows(X, weight, engine))
+                    rows = CentredRows(X, weight, engine)
+                    self.gamma_ = self._gamma(rows, S)
+                    space = make_space(rows)
                 with stages.stage("svm", self.max_iter) as update:
                     found = solve_in_groups(space, problems, self.gamma_, self.tol, self.max_iter, update)
             self._store(found)
@@ -195,13 +199,18 @@ class LinearSVM(LinearClassifier):
     def check_parameters(cls, params: dict[str, Any]) -> None:
         """As in `LinearClassifier`."""
         super().check_parameters(params)
-        if params["gamma"] is not None and params["C"] is not None:
-            raise ValueError(f"give gamma or C, not both; got gamma={params['gamma']!r} and C={params['C']!r}")
-        for name in ("gamma", "C"):
-            if params[name] is not None:
-                Number(LEAST_GAMMA).check(name, params[name])
+        gamma, C = params["gamma"], params["C"]
+        if C is not None:
+            Number(LEAST_GAMMA).check("C", C)
+        if gamma is None or (isinstance(gamma, str) and gamma == "auto"):
+            return
+        if isinstance(gamma, str):
+            raise ValueError(f"gamma must be a positive number, 'auto' or None; got {gamma!r}")
+        if C is not None:
+            raise ValueError(f"give gamma or C, not both; got gamma={gamma!r} and C={C!r}")
+        Number(LEAST_GAMMA).check("gamma", gamma)
 
-    def _gamma(self, S: float) -> float:
+    def _gamma(self, rows: CentredRows, S: float) -> float:
         if self.C is not None:
             gamma = 1 / (2 * float(self.C) * S)
             if gamma < LEAST_GAMMA:
@@ -209,4 +218,6 @@ class LinearSVM(LinearClassifier):
                     f"C={self.C!r} means gamma={gamma:.1e} for weights that sum up to {S:g}; at least {LEAST_GAMMA}"
                 )
             return gamma
-        return GAMMA if self.gamma is None else float(self.gamma)
+        if self.gamma is None:
+            return GAMMA
+        return guess_gamma(rows, S, len(self.classes_)) if isinstance(self.gamma, str) else float(self.gamma)

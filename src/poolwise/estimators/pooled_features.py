@@ -208,7 +208,8 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
 
         X : (n, H, W, c), (n, H, W) or (n, H·W·c), uint8 or float in 0..255; may be a read-only memory map
         or a source from `open_images`. A fit that fails leaves the model as it was.
-        y : (n,) labels or (n,) or (n, t) real numbers, for selection="supervised"; else ignored
+        y : (n,) labels or (n,) or (n, t) real numbers, for selection="supervised" and SecondOrder(directions_by="labels"); else
+        ignored
         """
         self._fit(X, y, keep_features=False)
         return self
@@ -225,7 +226,8 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         thread_count(self.n_jobs)
         seen = look_at(self, X, recipe.descriptor.pixel_offset)
         recipe = recipe.fitted_to(seen.shape, clip=seen.is_rows and self.image_shape is None)
-        targets = as_targets(y, len(seen.images)) if recipe.uses_labels else None
+        uses = ("selection", "supervised") if recipe.selects_by_labels else ("SecondOrder.directions_by", "labels")
+        targets = as_targets(y, len(seen.images), *uses) if recipe.uses_labels else None
         with Threads(self.n_jobs) as engine:
             learned = learn(
                 recipe, seen.images, seed=seed, keep_features=keep_features, targets=targets, engine=engine, stages=stages

@@ -10,8 +10,10 @@ from poolwise.support.parameters import ParameterError
 from poolwise.support.types import Array
 
 
-def as_targets(y: Any, n: int) -> Array:
+def as_targets(y: Any, n: int, uses: str = "selection", value: str = "supervised") -> Array:
     """(n, classes) ±1 for labels of any type; (n, t) columns of variance 1 for real numbers.
+
+    uses, value : the parameter that needs them, for errors
 
     >>> as_targets(["elm", "oak", "elm"], 3)
     array([[ 1., -1.],
@@ -19,9 +21,7 @@ def as_targets(y: Any, n: int) -> Array:
            [ 1., -1.]])
     """
     if y is None:
-        raise ParameterError(
-            "{selection} needs labels: fit(images, y); give them, or another selection", selection="supervised"
-        )
+        raise ParameterError(f"{{{uses}}} needs labels: fit(images, y); give them, or another value", **{uses: value})
     given = np.asarray(y)
     if given.ndim == 0 or len(given) != n:
         raise ValueError(f"y has {given.size if given.ndim == 0 else len(given)} entries for {n} images; give one for each")
@@ -31,10 +31,10 @@ def as_targets(y: Any, n: int) -> Array:
         numbers = given.reshape(n, -1).astype(np.float64)
         std = numbers.std(axis=0)
         if not (std > 0).any():
-            raise ValueError(f"y is {float(numbers[0, 0]):g} for every image; selection='supervised' needs numbers that differ")
+            raise ValueError(f"y is {float(numbers[0, 0]):g} for every image; {uses}={value!r} needs numbers that differ")
         return (numbers - numbers.mean(axis=0)) / np.where(std > 0, std, 1.0)
     given = column_or_1d(given)
     classes, label = np.unique(given, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y has only one class, {classes[0].item()!r}; selection='supervised' needs at least two")
+        raise ValueError(f"y has only one class, {classes[0].item()!r}; {uses}={value!r} needs at least two")
     return np.where(label[:, None] == np.arange(len(classes)), 1.0, -1.0)

@@ -13,7 +13,7 @@ from poolwise.method.dictionary import Dictionary
 from poolwise.method.extraction import feature_blocks, pooled_blocks, prepare
 from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
-from poolwise.method.nystrom import leading_directions
+from poolwise.method.nystrom import leading_directions, predicting_directions
 from poolwise.method.pooling import Pooling
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Scale, Standardize
@@ -64,15 +64,19 @@ def learn(
     rng = np.random.default_rng(seed)
     learned, layer = learn_codes(recipe, images, rng=rng, engine=engine, stages=stages)
     if recipe.n_candidates is None:
-        layer, features = learn_outputs(recipe, layer, images, keep_features, seed=seed, engine=engine, stages=stages)
+        layer, features = learn_outputs(
+            recipe, layer, images, keep_features, seed=seed, targets=targets, engine=engine, stages=stages
+        )
         return Learned(layer, None, None, learned, features)
-    if targets is None:
+    if targets is None or not recipe.selects_by_labels:
         candidates = learn_candidates(recipe, layer, images, seed=seed, rng=rng, engine=engine, stages=stages)
     else:
         candidates = learn_with_targets(recipe, layer, images, targets, seed=seed, engine=engine, stages=stages)
     layer, selection = candidates.choose(recipe.n_codes, recipe.selection, recipe.projection, engine=engine, stages=stages)
     if candidates.pooling is not None or (layer.encoder.coupled and len(layer.codes) < len(candidates.codes)):
-        layer, features = learn_outputs(recipe, layer, images, keep_features, seed=seed, engine=engine, stages=stages)
+        layer, features = learn_outputs(
+            recipe, layer, images, keep_features, seed=seed, targets=targets, engine=engine, stages=stages
+        )
     else:
         features = extract(prepare(layer), images, engine=engine, stages=stages) if keep_features else None
     return Learned(layer, candidates, selection, learned, features)
@@ -105,6 +109,7 @@ def learn_outputs(
     keep_features: bool,
     *,
     seed: int,
+    targets: Array | None = None,
     engine: Threads,
     stages: Stages,
 ) -> tuple[Layer, Array | None]:
@@ -113,7 +118,8 @@ def learn_outputs(
     Where they are the pooled numbers standardised, each image is encoded once.
     """
     if layer.pooling.directions_kept(layer.n_outputs) is not None:
-        layer = learn_directions(recipe, layer, images, seed=seed, engine=engine, stages=stages)
+        known = targets if layer.pooling.needs_labels else None
+        layer = learn_directions(recipe, layer, images, known, seed=seed, engine=engine, stages=stages)
     if layer.projection is None:
         keep = np.empty((len(images), layer.n_features), np.float32) if keep_features else None
         layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, keep, engine=engine, stages=stages))
@@ -132,12 +138,23 @@ def _standardize_in_place(pooled: Array, layer: Layer) -> None:
 
 
 def learn_directions(
-    recipe: Recipe, layer: Layer, images: Array | ImageSource, *, seed: int, engine: Threads, stages: Stages
+    recipe: Recipe,
+    layer: Layer,
+    images: Array | ImageSource,
+    targets: Array | None,
+    *,
+    seed: int,
+    engine: Threads,
+    stages: Stages,
 ) -> Layer:
-    """The scale of a cell's numbers and the directions of their largest variance, from images spread evenly over all."""
+    """The scale of a cell's numbers, and their directions of largest variance or, with targets, those that predict these.
+
+    Scale and covariance are of images spread evenly over all; what goes with targets is of all of them.
+
+    targets : (n, t), NaN in rows that are not to be looked at
+    """
     width, count = layer.pooling.width(layer.n_outputs), layer.pooling.directions_kept(layer.n_outputs) or 0
-    samples = max(_LEAST_SAMPLES, _SAMPLES_PER_NUMBER * width)
-    about = -(-samples // layer.n_cells)
+    about = -(-max(_LEAST_SAMPLES, _SAMPLES_PER_NUMBER * width) // layer.n_cells)
     _check_covariance(width)
     if not _is_shared(recipe.scale):
         layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, about=about, engine=engine, stages=stages))
@@ -148,7 +165,17 @@ def learn_directions(
             done += len(pooled)
             update(min(done, about))
         layer, C = _standardized(layer, recipe.scale, stream.moments())
-        return replace(layer, projection=leading_directions(C, count, rng=np.random.default_rng(seed), engine=engine))
+        rng = np.random.default_rng(seed)
+        if targets is None:
+            return replace(layer, projection=leading_directions(C, count, rng=rng, engine=engine))
+    known = np.asarray(np.isfinite(targets).all(axis=1))
+    centred, B = np.where(known[:, None], targets - targets[known].mean(axis=0), 0), np.zeros((layer.n_cells, width, 1))
+    with stages.stage("labels", len(images)) as update:
+        for rows, pooled in pooled_blocks(ready, images, engine):
+            B = B + layer.scale(pooled).transpose(1, 2, 0) @ centred[rows].astype(np.float32)
+            update(rows.stop)
+        B = np.concatenate(list(B / known.sum()), axis=1)  # (width, cells · targets)
+        return replace(layer, projection=predicting_directions(C, B, count, rng=rng, engine=engine))
 
 
 def learn_scale(

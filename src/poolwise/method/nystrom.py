@@ -30,6 +30,9 @@ _ROWS_PER_PANEL, ROWS_PER_WIDE_PANEL = 16, 64
 _ROWS_PER_BLOCK = 512
 _POWERS = 3  # of C, that random directions are multiplied by
 _MORE_DIRECTIONS = 48
+_LEVELS_OF_RIDGE = (10.0, 3.0, 1.0, 0.3, 0.1)  # times the mean variance
+_MOST_GRADIENTS, _SMALL_RESIDUAL = 60, 1e-3
+_NEGLIGIBLE_SHARE = 1e-3  # of the largest singular value
 
 
 @dataclass(frozen=True)
@@ -167,17 +170,63 @@ def leading_directions(C: Array, count: int, *, rng: np.random.Generator, engine
     return Projection("direction", _one_sign((Q @ U[:, ::-1][:, :count].astype(np.float32)).T))
 
 
+def predicting_directions(C: Array, B: Array, count: int, *, rng: np.random.Generator, engine: Threads) -> Projection:
+    """`count` directions that hold ridge regression's weights for every column of B, at several levels of λ.
+
+        (C + λI) w = b,   λ from 10 to 0.1 times the mean variance
+
+    A linear classifier on them can do what it could on all outputs, as far as these weights lead. Where the weights are fewer,
+    the directions of largest variance are added; where they are more, their leading singular vectors are taken. T is float32.
+
+    C : (M, M)    B : (M, columns), covariances of the outputs with what is to be predicted
+    """
+    B = B / np.maximum(np.linalg.norm(B, axis=0), np.finfo(np.float64).tiny)
+    W, found = np.zeros_like(B, np.float32), []
+    for level in _LEVELS_OF_RIDGE:
+        W = _ridge(C, B.astype(np.float32), level * float(np.trace(C)) / len(C), W, engine)
+        found.append(W / np.maximum(np.linalg.norm(W, axis=0), np.finfo(np.float32).tiny))
+    U, sizes, _ = scipy.linalg.svd(np.concatenate(found, axis=1), full_matrices=False, check_finite=False)
+    Q = U[:, sizes > _NEGLIGIBLE_SHARE * sizes[0]][:, :count]
+    if Q.shape[1] < count:
+        rest = leading_directions(C, count, rng=rng, engine=engine).T.T
+        Q = scipy.linalg.qr(np.concatenate([Q, rest], axis=1), mode="economic", check_finite=False)[0][:, :count]
+    return Projection("direction", _one_sign(np.ascontiguousarray(Q.T)))
+
+
+def _ridge(C: Array, B: Array, ridge: float, W: Array, engine: Threads) -> Array:
+    """(C + ridge I)⁻¹ B from W on, by conjugate gradients for all columns at once."""
+    W = W.copy()
+    R = B - _times(C, W, engine) - ridge * W
+    P, square = R.copy(), np.einsum("ij,ij->j", R, R)
+    first = np.maximum(np.einsum("ij,ij->j", B, B), np.finfo(np.float32).tiny)
+    for _ in range(_MOST_GRADIENTS):
+        if (square <= _SMALL_RESIDUAL**2 * first).all():
+            break
+        Q = _times(C, P, engine) + ridge * P
+        step = square / np.maximum(np.einsum("ij,ij->j", P, Q), np.finfo(np.float32).tiny)
+        W += step * P
+        R -= step * Q
+        before, square = square, np.einsum("ij,ij->j", R, R)
+        P = R + square / np.maximum(before, np.finfo(np.float32).tiny) * P
+    return W
+
+
+def _times(C: Array, Q: Array, engine: Threads) -> Array:
+    """C Q in float32, in blocks of rows, so that no copy of C is made."""
+    return np.concatenate(list(engine.map(_rows_times, spans(len(C), _ROWS_PER_BLOCK), C, Q)))
+
+
+def _rows_times(rows: slice, C: Array, Q: Array) -> Array:
+    return C[rows].astype(np.float32) @ Q
+
+
 def _leading_subspace(C: Array, count: int, rng: np.random.Generator, engine: Threads) -> tuple[Array, Array]:
     """Q : (M, count and some more) float32, orthonormal columns; and QᵀCQ in float64."""
     M = len(C)
     Q = rng.normal(size=(M, min(M, count + _MORE_DIRECTIONS))).astype(np.float32)
-
-    def multiply(Q: Array) -> Array:
-        return np.concatenate(list(engine.map(lambda rows: C[rows].astype(np.float32) @ Q, spans(M, _ROWS_PER_BLOCK))))
-
     for _ in range(_POWERS):
-        Q = scipy.linalg.qr(multiply(Q), mode="economic", overwrite_a=True, check_finite=False)[0]
-    inside = (Q.T @ multiply(Q)).astype(np.float64)
+        Q = scipy.linalg.qr(_times(C, Q, engine), mode="economic", overwrite_a=True, check_finite=False)[0]
+    inside = (Q.T @ _times(C, Q, engine)).astype(np.float64)
     return Q, (inside + inside.T) / 2
 
 

@@ -59,7 +59,7 @@ class Recipe(Described):
                 projection="pca",
                 pooling=recipe.pooling.word,
             )
-        if recipe.uses_labels and recipe.n_super_patches is not None:
+        if recipe.selects_by_labels and recipe.n_super_patches is not None:
             raise ParameterError(
                 "{selection} looks at whole images with their labels; give {n_super_patches}",
                 selection=recipe.selection,
@@ -83,7 +83,11 @@ class Recipe(Described):
 
     @property
     def uses_labels(self) -> bool:
-        """Whether codes are chosen with labels."""
+        """Whether codes are chosen with labels, or directions learned from them."""
+        return self.selects_by_labels or self.pooling.needs_labels
+
+    @property
+    def selects_by_labels(self) -> bool:
         return self.n_candidates is not None and self.projection != "pca" and WAYS[self.selection].needs_labels
 
     def check_choice(self) -> None:

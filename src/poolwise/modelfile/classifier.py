@@ -1,7 +1,8 @@
 """A fitted linear classifier as JSON and arrays, and back.
 
 A class of ours is added as one line in CLASSIFIERS. It has `classes_`, `coef_`, `intercept_`, `gamma_`, `n_iter_`,
-`converged_`, `objective_` and `n_features_in_`; if it searched for gamma also `gammas_` (G,) and `scores_` (G, folds).
+`converged_`, `objective_` and `n_features_in_`; if it searched for gamma also `gammas_` (G,), `scores_` (G, folds), and, unless
+it was saved before these existed, `held_out_` and `sigmoid_`.
 """
 
 from collections.abc import Callable
@@ -47,6 +48,7 @@ _FITTED = {
     "n_iter": whole(),
     "converged": flag,
     "objective": real,
+    "held_out": maybe(many(real, 2, 2)),
 }
 
 
@@ -56,6 +58,8 @@ def take(model: BaseEstimator, slim: bool) -> tuple[dict[str, Any], dict[str, Ar
     arrays = {"coef": model.coef_, "intercept": model.intercept_}
     if CLASSIFIERS[type(model).__name__].searched:
         arrays |= {"gammas": model.gammas_, "scores": model.scores_}
+    if hasattr(model, "sigmoid_"):
+        arrays["sigmoid"] = model.sigmoid_
     fitted = {
         "classes": classes_to_json(model.classes_),
         "features": int(model.n_features_in_),
@@ -65,6 +69,7 @@ def take(model: BaseEstimator, slim: bool) -> tuple[dict[str, Any], dict[str, Ar
         "n_iter": int(model.n_iter_),
         "converged": bool(model.converged_),
         "objective": float(model.objective_),
+        "held_out": list(model.held_out_) if hasattr(model, "held_out_") else None,
     }
     part = {"estimator": type(model).__name__, "parameters": parameters, "fitted": fitted, "notes": notes}
     return part, {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -74,6 +79,8 @@ def expect(part: Any) -> dict[str, Tensor]:
     """Check all of a classifier's JSON; the arrays that follow from it."""
     known = {"estimator": one_of(*CLASSIFIERS), "parameters": anything, "fitted": anything, "notes": many(text)}
     fields(part, "classifier", known)
+    if isinstance(part["fitted"], dict):
+        part["fitted"].setdefault("held_out", None)  # files from before it existed
     fields(part["fitted"], "classifier.fitted", _FITTED)
     kind, fitted = CLASSIFIERS[part["estimator"]], part["fitted"]
     kind.check_parameters(from_json(kind.cls, part["parameters"]))
@@ -83,6 +90,10 @@ def expect(part: Any) -> dict[str, Tensor]:
     if (searched is not None) != kind.searched:
         raise ModelFileError(f"classifier.fitted.searched contradicts {part['estimator']}")
     tensors = {"coef": Tensor("F64", (rows, fitted["features"])), "intercept": Tensor("F64", (rows,))}
+    if fitted["held_out"] is not None:
+        if not kind.searched:
+            raise ModelFileError(f"classifier.fitted.held_out contradicts {part['estimator']}")
+        tensors["sigmoid"] = Tensor("F64", (rows, 2))
     if searched is not None:
         tensors |= {"gammas": Tensor("F64", (searched[0],)), "scores": Tensor("F64", tuple(searched))}
     return tensors
@@ -98,6 +109,9 @@ def build(part: dict[str, Any], arrays: dict[str, Array]) -> BaseEstimator:
     model.n_iter_, model.converged_ = fitted["n_iter"], fitted["converged"]
     if kind.searched:
         model.gammas_, model.scores_ = arrays["gammas"], arrays["scores"]
+    if fitted["held_out"] is not None:
+        accuracy, error = fitted["held_out"]
+        model.held_out_, model.sigmoid_ = (float(accuracy), float(error)), arrays["sigmoid"]
     return model
 
 

@@ -141,8 +141,11 @@ class Source:
                 self.recipe, layer, data.train, targets, seed=seed_of(self.seed), engine=engine, stages=_SILENT
             )
 
-    def learned(self, row: Setting, data: Data | None = None) -> tuple[Layer, Array]:
-        """The layer of a row, chosen and scaled on these data or on all, and the features of their training images."""
+    def learned(self, row: Setting, data: Data | None = None, held: Array | None = None) -> tuple[Layer, Array]:
+        """The layer of a row, chosen and scaled on these data or on all, and the features of their training images.
+
+        held : training images whose labels directions must not see
+        """
         K, given = max(1, row.K // 4) if self.quick else row.K, data or self.data
         if row.selection is None:
             base = self._learn(K)
@@ -154,9 +157,14 @@ class Source:
         pooling = row.pooling.fitted_to(base.positions)
         unknown = Scale.none(pooling.n_cells, pooling.width(row.encoder.sides * K))
         layer = replace(base, encoder=row.encoder, pooling=pooling, symmetry=row.symmetry, scale=unknown)
+        targets = None
+        if pooling.needs_labels:
+            targets = as_targets(given.train_labels, len(given.train))
+            targets[[] if held is None else held] = np.nan
+        seed = seed_of(self.seed)
         with Threads(self.n_jobs) as engine:
             layer, X = learn_outputs(
-                self.recipe, layer, given.train, True, seed=seed_of(self.seed), engine=engine, stages=_SILENT
+                self.recipe, layer, given.train, True, seed=seed, targets=targets, engine=engine, stages=_SILENT
             )
         return layer, np.empty((0, 0)) if X is None else X
 
@@ -180,13 +188,13 @@ class Source:
 
     def _run(self, row: Setting, labelled: Data | None) -> dict[str, Any]:
         data = labelled or self.data
-        layer, X = self.learned(row, labelled)
-        begun = time.perf_counter()
-        self._features(layer, data.test[:_MILLISECONDS_FROM])
-        ms = 1000 * (time.perf_counter() - begun) / min(_MILLISECONDS_FROM, len(data.test))
         y = data.train_labels
         folds = StratifiedKFold(_HELD_OUT_FOLDS, shuffle=True, random_state=self.seed)
         train, held = next(iter(folds.split(y, y)))
+        layer, X = self.learned(row, labelled, held)
+        begun = time.perf_counter()
+        self._features(layer, data.test[:_MILLISECONDS_FROM])
+        ms = 1000 * (time.perf_counter() - begun) / min(_MILLISECONDS_FROM, len(data.test))
         if row.mirrored:
             X, n = np.concatenate([X, self._features(layer, data.train[:, :, ::-1])]), len(y)
             y, train = np.tile(y, 2), np.concatenate([train, train + n])

@@ -79,9 +79,7 @@ def held_out_scores(
     label : (N,)    weight : (N,)    factors : (folds, classes)    folds : (train, test) indices    gammas : (G,)
     """
     classes = factors.shape[1]
-    masks = np.zeros((len(folds), len(label)))
-    for f, (train, _) in enumerate(folds):
-        np.add.at(masks[f], train, weight[train])
+    masks = _masks(folds, weight)
     problems = one_vs_all(label, factors, masks)
     best = [np.full((len(gammas), len(test)), -np.inf) for _, test in folds]
     guess = [np.zeros((len(gammas), len(test)), np.int64) for _, test in folds]
@@ -108,3 +106,36 @@ def held_out_scores(
         for guessed, (_, test) in zip(guess, folds, strict=True)
     ]
     return np.array(scores).T, int(restless.sum())
+
+
+def held_out_margins(
+    space: Space,
+    label: Array,
+    weight: Array,
+    factors: Array,
+    folds: Sequence[tuple[Array, Array]],
+    gamma: float,
+    tol: float,
+    max_iter: int,
+) -> tuple[Array, Array]:
+    """(n, classes or 1) margins of every fold's test samples after learning from its train samples, and which these are.
+
+    A class that a fold has not learned has the margin of its bias alone.
+    """
+    problems = one_vs_all(label, factors, _masks(folds, weight))
+    first = np.cumsum([0, *(len(test) for _, test in folds)])
+    F = np.empty((first[-1], len(problems) // len(folds)), np.float32)
+    for some in spans(len(problems), group_size(space)):
+        group = problems[some]
+        found = solve(space, group, gamma, tol=tol, max_iter=max_iter)
+        for row, (f, c) in enumerate(zip(group.fold, group.target, strict=True)):
+            F[first[f] : first[f + 1], 0 if F.shape[1] == 1 else c] = found.F[row, folds[f][1]]
+    return F, np.concatenate([test for _, test in folds])
+
+
+def _masks(folds: Sequence[tuple[Array, Array]], weight: Array) -> Array:
+    """(folds, N) weights of the samples that each fold learns from."""
+    masks = np.zeros((len(folds), len(weight)))
+    for f, (train, _) in enumerate(folds):
+        np.add.at(masks[f], train, weight[train])
+    return masks

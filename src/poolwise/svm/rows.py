@@ -15,6 +15,7 @@ from poolwise.support.blocks import spans
 from poolwise.support.types import Array
 
 _NUMBERS_PER_BLOCK = 1 << 19  # numbers in a block of rows: 2 MB of float32
+_ROWS_PER_LONG_BLOCK, _BLOCKS = 256, 64  # where rows are long and many: adding up blocks' results must not show
 _SMALL_BYTES = 1 << 23  # bytes that may as well be float64
 _CONSTANT_SHARE, _TINY_STD = 1e-14, 1e-100
 _FAR_STDS = 100.0
@@ -51,7 +52,7 @@ class CentredRows:
             X = X.astype(np.float64, copy=False)
         self.X, self.weight, self.engine = X, weight, engine
         N, d = X.shape
-        self.blocks = spans(N, max(16, _NUMBERS_PER_BLOCK // d))
+        self.blocks = spans(N, _rows_per_block(N, d))
         self.mean, self.std = self._moments()
         self.constant = self.std == 0
         # float32 keeps seven digits of a sum: where the mean is far larger than what varies, it goes before the product
@@ -126,6 +127,11 @@ class CentredRows:
         return self.X[rows] - self.mean.astype(self.X.dtype) if self._shift_first else self.X[rows]
 
 
+def _rows_per_block(N: int, d: int) -> int:
+    """How many of N rows of d numbers are multiplied at once: a few in memory are a small part of all."""
+    return max(16, _NUMBERS_PER_BLOCK // d, min(_ROWS_PER_LONG_BLOCK, N // _BLOCKS))
+
+
 def project(X: Array, W: Array, b: Array, engine: Threads) -> Array:
     """X Wᵀ + b by blocks of rows, (N, d) to (N, k), in float64: columns may be far from 0.
 
@@ -138,6 +144,6 @@ def project(X: Array, W: Array, b: Array, engine: Threads) -> Array:
     def product(rows: slice) -> None:
         np.add(X[rows].astype(np.float64, copy=False) @ W.T, b, out=out[rows])
 
-    for _ in engine.map(product, spans(len(X), max(16, _NUMBERS_PER_BLOCK // X.shape[1]))):
+    for _ in engine.map(product, spans(len(X), _rows_per_block(*X.shape))):
         pass
     return out

@@ -135,7 +135,7 @@ def _write_report(model: "PooledFeatures", train: Any, test: Any, path: Path, st
     budget = {}
     for size in sorted({max(1, K // 4), max(1, K // 2), K, 2 * K, 4 * K}):
         budget[size] = _evaluate(model.reselect(n_codes=size), train, test, stages)["accuracy"]
-    svm = LinearSVM(n_jobs=model.n_jobs).fit(model.transform(train.images), train.target_names[train.target])
+    svm = LinearSVM(None, n_jobs=model.n_jobs).fit(model.transform(train.images), train.target_names[train.target])
     write_report(
         make_pipeline(model, svm),
         path,
@@ -177,7 +177,7 @@ def _evaluate(model: "PooledFeatures", train: Any, test: Any, stages: Stages) ->
     X_train, X_test = model.transform(train.images), model.transform(test.images)
     took = milliseconds(model, test.images)
     with stages.stage("classifier"):
-        svm = LinearSVM(n_jobs=model.n_jobs).fit(X_train, train.target)
+        svm = LinearSVM(None, n_jobs=model.n_jobs).fit(X_train, train.target)
     return {
         "accuracy": float(svm.score(X_test, test.target)),
         "features": X_test.shape[1],

@@ -30,7 +30,8 @@ _FOLDS = 5
     "--classifier",
     default=None,
     type=click.Choice(["none", "svm", "cv"]),
-    help="A linear SVM on the features; cv searches for the best gamma.  [default: svm if there are labels, else none]",
+    help="A linear SVM on the features; cv searches for the best gamma on held-out images.  [default: cv if there are labels, "
+    "svm with --gamma, --preset or fewer than 5 images of every label, else none]",
 )
 @options.gamma
 @click.option(
@@ -83,10 +84,11 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     reading.check()
     n_jobs, seed = given_options["n_jobs"], given_options["random_state"]
     changes |= {"random_state": seed, "n_jobs": n_jobs, "verbose": int(not quiet)}
-    classifier, gamma = given_options["classifier"], given_options["gamma"]
+    classifier, gamma, preset = (given_options[name] for name in ("classifier", "gamma", "preset"))
     if gamma is not None and classifier in ("none", "cv"):
         raise click.UsageError(f"--gamma {gamma:g} is for --classifier svm; got --classifier {classifier}")
-    features, svm = estimators(ctx.command, given_options["preset"], changes, classifier, gamma)
+    by_itself = classifier is None and gamma is None and preset is None
+    features, svm = estimators(ctx.command, preset, changes, "cv" if by_itself else classifier, gamma)
     mirror = given_options["mirror_training"]
     check_mirror(mirror, features, classifier)
     stages = Stages(not quiet, "fit ")
@@ -95,6 +97,8 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     check_uses_of_labels(images, reading.images, selection=needs_labels, mirror=mirror)
     if images.labels is None and classifier is None:
         svm = None
+    elif by_itself and not has_folds(images.labels):
+        svm = estimators(ctx.command, None, changes, "svm", None)[1]
     check_labels(images, reading.images, svm)
     provenance = {
         "command": ctx.obj or "poolwise fit",
@@ -165,6 +169,7 @@ def fit(
         "features": features.layer_.n_features,
         "classes": None if svm is None else len(svm.classes_),
         "gamma": None if svm is None else svm.gamma_,
+        "held_out": list(svm.held_out_) if hasattr(svm, "held_out_") else None,
         "converged": None if svm is None else bool(svm.converged_),
         "seconds": round(seconds, 3),
     }
@@ -192,7 +197,7 @@ def write_report_of(
 
 
 def estimators(
-    command: click.Command, preset: str | None, changes: dict[str, Any], classifier: str | None, gamma: float | None
+    command: click.Command, preset: str | None, changes: dict[str, Any], classifier: str | None, gamma: float | str | None
 ) -> "tuple[PooledFeatures, LinearSVM | LinearSVMCV | None]":
     """Both, with parameters that have been checked; the second None for "none"."""
     from poolwise import LinearSVM, LinearSVMCV, PooledFeatures
@@ -204,6 +209,8 @@ def estimators(
         _ = features.recipe  # checks it
         if classifier == "none":
             return features, None
+        if gamma is None and preset is None:
+            gamma = "auto"
         svm = LinearSVMCV(cv=_FOLDS, **common) if classifier == "cv" else LinearSVM(gamma, **common)
         svm.check_parameters(svm.get_params())
     except ValueError as error:
@@ -248,7 +255,7 @@ def check_labels(images: "Images", where: Path, svm: "LinearClassifier | None") 
             "labels, or --classifier none",
         )
     check_classification_targets(images.labels)
-    classes, counts = np.unique(images.labels, return_counts=True)
+    classes = np.unique(images.labels)
     for name in classes.tolist():
         if isinstance(name, str) and _printable(name) != name:
             raise ImageError(where, f"the label {name!a} is not text (UTF-8), so it cannot be saved; rename it")
@@ -258,10 +265,17 @@ def check_labels(images: "Images", where: Path, svm: "LinearClassifier | None") 
             f"all its images have one label, {classes[0].item()!r}; a classifier needs at least two. Give images of other "
             f"classes too, or --classifier none",
         )
-    if hasattr(svm, "gammas") and counts.max() < _FOLDS:
+    if hasattr(svm, "gammas") and not has_folds(images.labels):
         raise ImageError(
             where, f"no label has {_FOLDS} images, which the folds of --classifier cv need; give more, or --classifier svm"
         )
+
+
+def has_folds(labels: Any) -> bool:
+    """Whether some label has as many images as there are folds."""
+    import numpy as np
+
+    return bool(np.unique(labels, return_counts=True)[1].max() >= _FOLDS)
 
 
 def _printable(text: str) -> str:
@@ -279,6 +293,9 @@ def _show(result: dict[str, Any]) -> None:
     if result["classes"] is not None:
         rest = "" if result["converged"] else ", not converged"
         lines["classifier"] = f"{result['classes']:,} classes, linear SVM, gamma {result['gamma']:.3g}{rest}"
+        if result["held_out"] is not None:
+            accuracy, error = result["held_out"]
+            lines["held out"] = f"{accuracy:.2%} ± {error:.2%} of the images, each classified by a model of the others"
     lines["time"] = f"{result['seconds']:.1f} s"
     if "report" in result:
         lines["report"] = result["report"]

@@ -35,6 +35,11 @@ class Pooling(Part):
         """How many directions of largest variance a cell's numbers are projected on; None for all numbers as they are."""
         return None
 
+    @property
+    def needs_labels(self) -> bool:
+        """Whether those directions are learned from labels."""
+        return False
+
     def products(self, outputs: int) -> int:
         """Multiplications with an addition per position."""
         return 0

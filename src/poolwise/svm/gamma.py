@@ -1,0 +1,75 @@
+"""γ where none is given: from the size of the problem, and from held-out samples around that.
+
+    γ₀ = c √k tr(Σ) / S      Σ : covariance of the features    S : sum of the samples' weights    k : classes
+
+Ridge regression with isotropic weights is best at (noise / signal) tr(Σ) / S, and the noise of one class against k - 1 others
+grows with k. c = 0.025 is the middle of what held-out images chose (docs/svm.md).
+
+γ : (G,) ascending    scores : (G, folds) accuracies
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from poolwise.support.types import Array
+from poolwise.svm.rows import CentredRows
+
+C = 0.025
+STEP = float(np.sqrt(10))  # from one γ to the next
+LEAST, MOST = 1e-9, 1e4
+_TINY = 1e-12
+
+
+def guess_gamma(rows: CentredRows, S: float, classes: int) -> float:
+    """γ₀, inside [LEAST, MOST]; 1 where no feature varies, and γ does not matter.
+
+    >>> from poolwise.engine.threads import Threads
+    >>> with Threads(1) as engine:
+    ...     rows = CentredRows(np.array([[1.0, 5.0], [3.0, 5.0]]), np.ones(2), engine)
+    ...     round(guess_gamma(rows, 2, 4) / C, 6)
+    1.0
+    """
+    trace = float((rows.std**2).sum())
+    return float(np.clip(C * np.sqrt(classes) * trace / S, LEAST, MOST)) if trace > 0 else 1.0
+
+
+def climb(scores_of: Callable[[Array], Array], start: float) -> tuple[Array, Array]:
+    """Scores of γ = start and its neighbours, and on towards the better side until the best lies inside.
+
+    scores_of : γ, (G,) ascending, to (G, folds)
+
+    >>> gammas, scores = climb(lambda gammas: -np.abs(np.log(gammas / 20))[:, None], 1.0)
+    >>> gammas.round(2).tolist()
+    [0.32, 1.0, 3.16, 10.0, 31.62, 100.0]
+    >>> climb(lambda gammas: np.ones((len(gammas), 1)), 1.0)[0].round(2).tolist()
+    [0.32, 1.0, 3.16]
+    """
+    gammas = start * STEP ** np.arange(-1.0, 2.0)
+    return extend(scores_of, gammas, scores_of(gammas))
+
+
+def extend(scores_of: Callable[[Array], Array], gammas: Array, scores: Array) -> tuple[Array, Array]:
+    """The same from some γ whose scores are known."""
+    while True:
+        edge = better_edge(scores)
+        if edge == 0 and gammas[0] / STEP >= LEAST:
+            gammas, at = np.r_[gammas[0] / STEP, gammas], 0
+        elif edge is not None and edge > 0 and gammas[-1] * STEP <= MOST:
+            gammas, at = np.r_[gammas, gammas[-1] * STEP], len(gammas)
+        else:
+            return gammas, scores
+        scores = np.insert(scores, at, scores_of(gammas[at : at + 1])[0], axis=0)
+
+
+def better_edge(scores: Array) -> int | None:
+    """The first or last γ if it is the best and better than the one next to it, as if the curve went on there."""
+    best, mean = best_of(scores), scores.mean(axis=1)
+    inner = {0: 1, len(mean) - 1: len(mean) - 2}.get(best)
+    return best if inner is not None and len(mean) > 1 and mean[best] > mean[inner] + _TINY else None
+
+
+def best_of(scores: Array) -> int:
+    """The best on average; the last of equals, which has the largest γ."""
+    mean = scores.mean(axis=1)
+    return int(np.flatnonzero(mean >= mean.max() - _TINY)[-1])

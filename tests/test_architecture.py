@@ -47,6 +47,7 @@ STAGES = [
     "recipe",
     "presets",
     "nystrom",
+    "directions",
     "layer",
     "extraction",
     "super_patches",

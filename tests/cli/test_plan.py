@@ -44,7 +44,7 @@ def scores(train, test, sizes, seeds, factor=None, **more):
         for seed in seeds:
             M = factor and factor * K
             model = PooledFeatures(K, M, n_patches=2000, dictionary=KMeans(max_iter=5), random_state=seed, **more).fit(train[0])
-            svm = LinearSVM().fit(model.transform(train[0]), train[1])
+            svm = LinearSVM(None).fit(model.transform(train[0]), train[1])
             rows[-1].append(svm.score(model.transform(test[0]), test[1]))
     return rows
 

@@ -121,6 +121,21 @@ def test_a_best_gamma_at_the_edge_of_those_given_is_reported(data, monkeypatch, 
         LinearSVMCV(GAMMAS, cv=3).fit(*data)
 
 
+def test_samples_that_are_tested_twice_count_once_in_the_error(data):
+    X, y = data
+    once, twice = (
+        LinearSVMCV([0.1], cv=folds).fit(X, y) for folds in (StratifiedKFold(3), [*StratifiedKFold(3).split(X, y)] * 2)
+    )
+    assert twice.held_out_ == pytest.approx(once.held_out_)
+
+
+def test_the_guess_and_the_search_follow_the_scale_of_the_features(data):
+    X, y = data
+    for scale in (1e-3, 1e3):
+        one, other = LinearSVMCV(cv=3).fit(X, y), LinearSVMCV(cv=3).fit(scale * X, y)
+        assert other.gamma_ == pytest.approx(scale**2 * one.gamma_)
+
+
 def test_the_held_out_accuracy_has_the_error_of_a_share(data):
     X, y = data
     svm = LinearSVMCV(GAMMAS, cv=StratifiedKFold(3)).fit(X, y)
@@ -179,5 +194,5 @@ def test_a_fold_without_weight_is_refused(data):
 
 
 def test_a_fold_with_one_class_is_refused():
-    with pytest.raises(ValueError, match="fewer than two classes to learn from; give stratified folds"):
+    with pytest.raises(ValueError, match="fewer than two classes to learn from; give at least two samples"):
         LinearSVMCV(GAMMAS, cv=KFold(2)).fit(np.eye(20), np.repeat([0, 1], 10))

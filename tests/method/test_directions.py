@@ -6,7 +6,8 @@ import pytest
 import poolwise
 from poolwise import LinearSVM, PooledFeatures, SecondOrder
 from poolwise.engine.threads import Threads
-from poolwise.method import learning, nystrom
+from poolwise.method import directions as of_directions
+from poolwise.method import extraction, learning
 from poolwise.method.extraction import pooled_blocks, prepare
 from poolwise.method.pooling import POOLINGS
 from poolwise.modelfile.parameters import part_from_json, part_to_json
@@ -49,7 +50,7 @@ def test_as_many_directions_as_numbers_leave_them_as_they_are(photos):
         np.testing.assert_array_equal(model.transform(photos[:9]), fitted(photos, None).transform(photos[:9]))
 
 
-def test_a_sample_of_the_images_is_spread_evenly(rng, make_layer, photos, monkeypatch):
+def test_a_sample_of_the_images_is_spread_evenly(rng, make_layer, photos):
     ready = prepare(make_layer(rng, 60, pooling=SecondOrder(2)))
     with Threads(1) as engine:
         every = [rows for rows, _ in pooled_blocks(ready, photos, engine)]
@@ -58,10 +59,17 @@ def test_a_sample_of_the_images_is_spread_evenly(rng, make_layer, photos, monkey
     starts = np.array([rows.start for rows in some])
     assert abs(len(some) - len(every) / 3) <= 1
     assert np.diff(starts).max() <= 5 * (every[0].stop - every[0].start)
-    monkeypatch.setattr(learning, "_LEAST_SAMPLES", 100)
-    monkeypatch.setattr(learning, "_SAMPLES_PER_NUMBER", 0)
-    whole, part = (PooledFeatures(8, pooling=SecondOrder(2, directions=10), **SMALL).fit(photos) for _ in range(2))
-    np.testing.assert_array_equal(whole.transform(photos[:9]), part.transform(photos[:9]))
+
+
+def test_directions_of_a_sample_of_the_images_are_close_to_those_of_all(photos, monkeypatch):
+    T = {}
+    for samples in (10_000, 300):
+        monkeypatch.setattr(learning, "_LEAST_SAMPLES", samples)
+        monkeypatch.setattr(learning, "_SAMPLES_PER_NUMBER", 0)
+        monkeypatch.setattr(extraction, "_BYTES_PER_BLOCK", 1)
+        T[samples] = PooledFeatures(8, pooling=SecondOrder(2, directions=5), **SMALL).fit(photos).layer_.projection.T
+    assert not np.array_equal(T[300], T[10_000])
+    assert np.linalg.svd(T[300] @ T[10_000].T)[1].min() > 0.8
 
 
 def test_the_same_on_any_number_of_threads(photos):
@@ -83,7 +91,7 @@ def test_a_file_keeps_them(photos, tmp_path, more):
 def test_a_file_from_before_they_existed_loads():
     """A parameter that a file does not name has its default."""
     described = part_to_json(SecondOrder(2, "log"))
-    del described["directions"]
+    del described["directions"], described["directions_by"]
     assert part_from_json(POOLINGS, described, "pooling") == SecondOrder(2, "log")
 
 
@@ -94,7 +102,7 @@ def test_features_of_another_number_of_codes_are_counted(photos):
 
 def test_too_many_codes_for_a_covariance_are_refused_before_any_work(photos, monkeypatch):
     monkeypatch.setattr("poolwise.support.memory.available_bytes", lambda: 1000)
-    with pytest.raises(MemoryError, match="the covariance of 36 outputs needs"):
+    with pytest.raises(MemoryError, match=r"the covariance of the 36 numbers of a cell needs .* Give fewer codes"):
         fitted(photos, 10)
 
 
@@ -102,13 +110,13 @@ def test_by_labels_they_hold_the_weights_of_ridge_regression(rng, engine):
     """Of (C + λI) w = b at every level; and where there are more weights than directions, most of them."""
     A = rng.normal(size=(60, 80)) * 0.8 ** np.arange(60)[:, None]
     C, B = A @ A.T / 80, rng.normal(size=(60, 3))
-    T = nystrom.predicting_directions(C, B, 20, rng=rng, engine=engine).T
+    T = of_directions.predicting_directions(C, B, 20, rng=rng, engine=engine).T
     assert T.dtype == np.float32
     np.testing.assert_allclose(T @ T.T, np.eye(20), atol=1e-5)
     for level in (10, 3, 1, 0.3, 0.1):
         W = np.linalg.solve(C + level * np.trace(C) / 60 * np.eye(60), B)
         np.testing.assert_allclose(T.T @ (T @ W), W, atol=5e-3 * np.abs(W).max())
-    few = nystrom.predicting_directions(C, B, 4, rng=rng, engine=engine).T
+    few = of_directions.predicting_directions(C, B, 4, rng=rng, engine=engine).T
     assert few.shape == (4, 60)
     assert np.linalg.norm(few @ W) > 0.9 * np.linalg.norm(W)
 
@@ -130,21 +138,34 @@ def test_by_labels_a_small_projection_classifies_as_well_as_all_numbers(photos):
 
 
 def test_rows_without_a_target_are_not_looked_at(photos):
-    """Directions of images whose labels are known, among others, are those of labels that know nothing of the others."""
+    """Directions come from the targets that are known, whatever the images are whose targets are not."""
     pooling = SecondOrder(2, directions=10, directions_by="labels")
     recipe = PooledFeatures(8, pooling=pooling, **SMALL).recipe.fitted_to((32, 32, 3))
     targets = np.random.default_rng(0).normal(size=(160, 2))
-    few = np.where(np.arange(160)[:, None] < 80, targets, np.nan)
-    common = {"seed": 0, "stages": Stages(False, "")}
+    known = np.arange(160)[:, None] < 80
+    stages = Stages(False, "")
     with Threads(1) as engine:
-        rng = np.random.default_rng(0)
-        layer = learning.learn_codes(recipe, photos, rng=rng, engine=engine, stages=common["stages"])[1]
-        every, some = (
-            learning.learn_directions(recipe, layer, photos, y, engine=engine, **common).projection.T for y in (targets, few)
-        )
-        X = learning.learn_outputs(recipe, layer, photos, True, targets=few, engine=engine, **common)[1]
-    assert not np.array_equal(every, some)
-    assert np.isfinite(X).all()
+        layer = learning.learn_codes(recipe, photos, rng=np.random.default_rng(0), engine=engine, stages=stages)[1]
+
+        def directions(y):
+            return learning.learn_directions(recipe, layer, photos, y, seed=0, engine=engine, stages=stages).projection.T
+
+        every, some = directions(targets), directions(np.where(known, targets, np.nan))
+        half = directions(np.where(known, 1 + 2 * targets, np.nan))
+    assert not np.allclose(every, some, atol=1e-3)
+    np.testing.assert_allclose(half, some, atol=1e-3)  # a scale and a shift of the targets change nothing
+
+
+def test_a_model_without_candidates_says_so(photos, tmp_path):
+    model = fitted(photos, 10)
+    assert model.n_candidates_ is None
+    with pytest.raises(ValueError, match="n_candidates"):
+        model.reselect(n_codes=4)
+
+
+def test_labels_are_not_asked_for_where_no_directions_are_learned(photos):
+    pooling = SecondOrder(2, directions=500, directions_by="labels")
+    assert PooledFeatures(8, pooling=pooling, **SMALL).fit(photos[:60]).layer_.projection is None
 
 
 def test_labels_are_asked_for(photos):

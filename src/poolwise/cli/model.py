@@ -25,7 +25,7 @@ def describe_model(path: Path, *, classifier: bool = False) -> "Description":
     if classifier and description.classifier is None:
         raise ModelFileError(
             f"{path} holds features without a classifier, so it predicts no labels; fit with labelled images (class "
-            f"folders) and --classifier svm, or use `poolwise transform`"
+            f"folders), or use `poolwise transform`"
         )
     return description
 

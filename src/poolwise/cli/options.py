@@ -159,13 +159,15 @@ preset = click.option(
     type=click.Choice(list(PRESETS)),
     help="Published settings, which other options change; the defaults shown here are those of jia2012.",
 )
-gamma = click.option(
-    "--gamma",
-    default=None,
-    type=float,
-    metavar="F",
-    help="The SVM's regularisation.  [default: from features and labels; with --preset the paper's 0.005]",
-)
+
+
+def gamma(default: str) -> Callable[[Command], Command]:
+    """The option --gamma; `default` says what happens without it."""
+    return click.option(
+        "--gamma", default=None, type=float, metavar="F", help=f"The SVM's regularisation.  [default: {default}]"
+    )
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 quiet = click.option("--quiet", is_flag=True, help="No progress on stderr.")
 model_file = click.argument("model", type=click.Path(path_type=Path))

@@ -23,7 +23,7 @@ class WhatWasLearned:
             return len(self.candidates_.codes)
         if self.selection_ is not None:
             return self.selection_.n_candidates
-        return len(self.layer_.codes) if self.layer_.projection is not None else None
+        return len(self.layer_.codes) if self.layer_.projects_all_codes else None
 
     @property
     def codes_(self) -> Array:

@@ -16,10 +16,9 @@ from poolwise.support.progress import Stages
 from poolwise.support.types import Array
 from poolwise.support.warning import warn_user
 from poolwise.svm import CentredRows, Solution, make_space, one_vs_all, project, solve_in_groups
-from poolwise.svm.gamma import guess_gamma
+from poolwise.svm.gamma import LEAST_GAMMA, guess_gamma
 
 GAMMA = 0.005
-LEAST_GAMMA = 1e-12
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):

@@ -8,13 +8,13 @@ from sklearn.model_selection import check_cv
 
 from poolwise.engine.threads import Threads
 from poolwise.estimators.checks import unchanged_on_failure
-from poolwise.estimators.linear_svm import GAMMA, LEAST_GAMMA, LinearClassifier
+from poolwise.estimators.linear_svm import GAMMA, LinearClassifier
 from poolwise.support.parameters import Number, Whole
 from poolwise.support.progress import Stages
 from poolwise.support.types import Array
 from poolwise.support.warning import warn_user
 from poolwise.svm import CentredRows, held_out_scores, make_space, one_vs_all, solve_in_groups
-from poolwise.svm.gamma import best_of, better_edge, climb, extend, guess_gamma
+from poolwise.svm.gamma import LEAST_GAMMA, best_of, better_edge, climb, extend, guess_gamma
 from poolwise.svm.path import held_out_margins
 from poolwise.svm.platt import fit_sigmoids, probabilities
 
@@ -30,7 +30,7 @@ class LinearSVMCV(LinearClassifier):
     gammas : "auto", int or sequence of float, default="auto"
         The values of γ to try, or how many between 1e-4 and 1. "auto": the one that `LinearSVM` guesses, √10 times more and
         less, and on towards the better side until the best lies inside. Of a number of values, where the best is the first or
-        last, the range is extended in the same way; of values that are given, a warning says so.
+        last, the range is extended in the same way; for given values, a warning reports it.
     cv : int, splitter or iterable of (train, test), default=5
         Folds, as everywhere in scikit-learn; an int means stratified folds.
     class_weight : dict, "balanced" or None, default=None
@@ -58,7 +58,7 @@ class LinearSVMCV(LinearClassifier):
         Accuracy on held-out samples with that γ, and its standard error, as if it had been measured once on all of them. A
         little high, since γ was chosen on them.
     sigmoid_ : (classes, 2) float64, or (1, 2) where there are two classes
-        What `predict_proba` makes of margins.
+        How `predict_proba` turns margins into probabilities.
     coef_, intercept_, classes_, objective_, n_iter_, converged_, n_features_in_, feature_names_in_
         As in `LinearSVM`, of the model learned from all samples with `gamma_`.
 
@@ -107,15 +107,18 @@ class LinearSVMCV(LinearClassifier):
                     rows = CentredRows(X, weight, engine)
                     space = make_space(rows)
                 factors = np.array([self._class_weights(label[train], weight[train]) for train, _ in folds])
-                restless = 0
-                with stages.stage("folds", max(3, len(gammas)) * len(folds) * len(self.classes_)) as update:
+                unconverged = before = 0
+                with stages.stage("folds") as update:
 
-                    def scores_of(some: Array) -> Array:
-                        nonlocal restless
+                    def go_on(done: int, note: str = "") -> None:
+                        update(before + done, note)
+
+                    def scores_of(tried: Array) -> Array:
+                        nonlocal unconverged, before
                         found, stopped = held_out_scores(
-                            space, label, weight, factors, folds, some, self.tol, self.max_iter, update
+                            space, label, weight, factors, folds, tried, self.tol, self.max_iter, go_on
                         )
-                        restless += stopped
+                        unconverged, before = unconverged + stopped, before + len(tried) * len(folds) * len(self.classes_)
                         return found
 
                     if len(gammas) == 0:
@@ -126,29 +129,33 @@ class LinearSVMCV(LinearClassifier):
                             gammas, scores = extend(scores_of, gammas, scores)
                     best = best_of(scores)
                     self.gammas_, self.scores_, self.gamma_ = gammas, scores, float(gammas[best])
-                    self.held_out_ = _with_error(scores[best], [weight[test] for _, test in folds])
-                    F, rows_held_out = held_out_margins(
-                        space, label, weight, factors, folds, self.gamma_, self.tol, self.max_iter
-                    )
-                    self.sigmoid_ = fit_sigmoids(F, label[rows_held_out], weight[rows_held_out])
+                    self.held_out_ = _with_error(scores[best], [test for _, test in folds], weight)
+                with stages.stage("probabilities"):
+                    F, tested = held_out_margins(space, label, weight, factors, folds, self.gamma_, self.tol, self.max_iter)
+                    self.sigmoid_ = fit_sigmoids(F, label[tested], weight[tested] / weight[weight > 0].mean())
                 with stages.stage("svm", self.max_iter) as update:
                     problems = one_vs_all(label, self._class_weights(label, weight), weight[None])
                     found = solve_in_groups(space, problems, self.gamma_, self.tol, self.max_iter, update)
-            if restless:
+            if unconverged:
                 warn_user(
-                    f"{restless} of the {scores.size} fits on folds did not converge; their scores may be off. Raise max_iter.",
+                    f"{unconverged} of the {scores.size} fits on folds did not converge; their scores may be off. Raise "
+                    f"max_iter.",
                     ConvergenceWarning,
                 )
             if better_edge(scores) is not None:
+                size, more = ("largest", "larger") if best else ("smallest", "smaller")
+                advice = "rescale the features, or give gammas" if len(self._gammas(self.gammas)) == 0 else "try gammas='auto'"
                 warn_user(
-                    f"the best gamma, {self.gamma_:g}, is the {'largest' if best else 'smallest'} of those tried; a "
-                    f"{'larger' if best else 'smaller'} one may be better. gammas='auto' goes on until the best lies inside."
+                    f"the best gamma, {self.gamma_:g}, is the {size} of those tried; a {more} one may be better: {advice}."
                 )
             self._store(found)
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, (n, d) to (n, classes): margins through the sigmoids that held-out samples gave."""
+        """Probabilities of the classes, (n, d) to (n, classes): margins through the sigmoids that held-out samples gave.
+
+        The most probable class may differ from that of the largest margin, which `predict` gives.
+        """
         F = self.decision_function(X)
         if not hasattr(self, "sigmoid_"):
             raise AttributeError("this model was saved before predict_proba existed; fit it again")
@@ -185,15 +192,17 @@ class LinearSVMCV(LinearClassifier):
                 raise ValueError(f"fold {number} of cv={self.cv!r} has no sample with a weight to test on")
             if len(np.unique(label[train][weight[train] > 0])) < 2:
                 raise ValueError(
-                    f"fold {number} of cv={self.cv!r} has fewer than two classes to learn from; give stratified folds, as cv=5"
+                    f"fold {number} of cv={self.cv!r} has fewer than two classes to learn from; give at least two samples of "
+                    f"two classes, or other folds"
                 )
         return folds
 
 
-def _with_error(scores: Array, weights: list[Array]) -> tuple[float, float]:
-    """Accuracy over all folds' test samples together, and the standard error of such a share."""
-    accuracy = float(np.average(scores, weights=[weight.sum() for weight in weights]))
-    n = sum(np.count_nonzero(weight) for weight in weights)
+def _with_error(scores: Array, tests: list[Array], weight: Array) -> tuple[float, float]:
+    """Accuracy over all folds' test samples together, and the standard error of such a share of that many different ones."""
+    accuracy = float(np.average(scores, weights=[weight[test].sum() for test in tests]))
+    tested = weight[np.unique(np.concatenate(tests))]
+    n = tested.sum() ** 2 / (tested**2).sum()
     return accuracy, float(np.sqrt(accuracy * (1 - accuracy) / n))
 
 

@@ -59,6 +59,11 @@ class Layer:
         width = self.pooling.width(self.n_outputs)
         return self.n_cells * (width if self.projection is None else len(self.projection.T))
 
+    @property
+    def projects_all_codes(self) -> bool:
+        """Whether nothing was selected, and all candidates' outputs are projected (eq. 11)."""
+        return self.projection is not None and self.projection.kind == "pca"
+
     def n_features_of(self, K: int) -> int:
         """Numbers per image of the same layer with K codes."""
         outputs = self.encoder.sides * K

@@ -10,10 +10,10 @@ import numpy as np
 from poolwise.engine.threads import Threads
 from poolwise.method.candidates import Candidates, Statistics
 from poolwise.method.dictionary import Dictionary
+from poolwise.method.directions import leading_directions, predicting_directions
 from poolwise.method.extraction import feature_blocks, pooled_blocks, prepare
 from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
-from poolwise.method.nystrom import leading_directions, predicting_directions
 from poolwise.method.pooling import Pooling
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Scale, Standardize
@@ -29,6 +29,7 @@ from poolwise.support.types import Array, ImageSource
 
 _ROWS_PER_BLOCK = 16384
 _LEAST_SAMPLES, _SAMPLES_PER_NUMBER = 20_000, 2  # cells that directions are learned from
+_DIRECTIONS_BYTES = 10  # per entry: sums in float64, and columns that are multiplied with it
 _COVARIANCE_BYTES = 25  # per entry: sums in float64, the result, and what selection makes of it
 
 
@@ -62,6 +63,7 @@ def learn(
     targets : (n, t) numbers that selection with labels must predict
     """
     rng = np.random.default_rng(seed)
+    _check_directions(recipe)
     learned, layer = learn_codes(recipe, images, rng=rng, engine=engine, stages=stages)
     if recipe.n_candidates is None:
         layer, features = learn_outputs(
@@ -118,7 +120,7 @@ def learn_outputs(
     Where they are the pooled numbers standardised, each image is encoded once.
     """
     if layer.pooling.directions_kept(layer.n_outputs) is not None:
-        known = targets if layer.pooling.needs_labels else None
+        known = targets if layer.pooling.needs_labels(layer.n_outputs) else None
         layer = learn_directions(recipe, layer, images, known, seed=seed, engine=engine, stages=stages)
     if layer.projection is None:
         keep = np.empty((len(images), layer.n_features), np.float32) if keep_features else None
@@ -155,7 +157,6 @@ def learn_directions(
     """
     width, count = layer.pooling.width(layer.n_outputs), layer.pooling.directions_kept(layer.n_outputs) or 0
     about = -(-max(_LEAST_SAMPLES, _SAMPLES_PER_NUMBER * width) // layer.n_cells)
-    _check_covariance(width)
     if not _is_shared(recipe.scale):
         layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, about=about, engine=engine, stages=stages))
     ready, stream, done = prepare(layer), CovarianceStream(width, engine), 0
@@ -169,12 +170,14 @@ def learn_directions(
         if targets is None:
             return replace(layer, projection=leading_directions(C, count, rng=rng, engine=engine))
     known = np.asarray(np.isfinite(targets).all(axis=1))
-    centred, B = np.where(known[:, None], targets - targets[known].mean(axis=0), 0), np.zeros((layer.n_cells, width, 1))
+    centred = np.where(known[:, None], targets - targets[known].mean(axis=0), 0).astype(np.float32)
+    centred = centred[:, : 1 if centred.shape[1] == 2 else None]  # of two classes, one says it all
+    B = np.zeros((layer.n_cells, width, centred.shape[1]))
     with stages.stage("labels", len(images)) as update:
         for rows, pooled in pooled_blocks(ready, images, engine):
-            B = B + layer.scale(pooled).transpose(1, 2, 0) @ centred[rows].astype(np.float32)
+            B += layer.scale(pooled).transpose(1, 2, 0) @ centred[rows]
             update(rows.stop)
-        B = np.concatenate(list(B / known.sum()), axis=1)  # (width, cells · targets)
+        B = np.concatenate(list(B), axis=1) / known.sum()  # (width, cells · targets)
         return replace(layer, projection=predicting_directions(C, B, count, rng=rng, engine=engine))
 
 
@@ -188,7 +191,7 @@ def learn_scale(
     engine: Threads,
     stages: Stages,
 ) -> Scale:
-    """Stages 5 to 8: pool all images, or `about` so many; mean and spread of what is pooled, and that itself to `keep`."""
+    """Stages 5 to 8: pool all images, or `about` this many; mean and spread of what is pooled, and that itself to `keep`."""
     standardize, layer = recipe.scale, ready.layer
     outputs = layer.pooling.width(layer.n_outputs)
     nothing = Scale.none(layer.n_cells, outputs)
@@ -312,6 +315,17 @@ def _of_first_order(layer: Layer) -> tuple[Layer, Pooling | None]:
         return layer, None
     unknown = Scale.none(first.n_cells, layer.n_outputs)
     return replace(layer, pooling=first, scale=unknown), layer.pooling
+
+
+def _check_directions(recipe: Recipe) -> None:
+    outputs = recipe.encoder.sides * recipe.n_codes
+    if recipe.pooling.directions_kept(outputs) is not None:
+        width = recipe.pooling.width(outputs)
+        check_memory(
+            _DIRECTIONS_BYTES * width**2,
+            f"the covariance of the {width:,} numbers of a cell",
+            "Give fewer codes, thresholds or sides, or no directions.",
+        )
 
 
 def _check_covariance(columns: int) -> None:

@@ -30,16 +30,13 @@ _ROWS_PER_PANEL, ROWS_PER_WIDE_PANEL = 16, 64
 _ROWS_PER_BLOCK = 512
 _POWERS = 3  # of C, that random directions are multiplied by
 _MORE_DIRECTIONS = 48
-_LEVELS_OF_RIDGE = (10.0, 3.0, 1.0, 0.3, 0.1)  # times the mean variance
-_MOST_GRADIENTS, _SMALL_RESIDUAL = 60, 1e-3
-_NEGLIGIBLE_SHARE = 1e-3  # of the largest singular value
 
 
 @dataclass(frozen=True)
 class Projection:
     """x ↦ T x in every cell.
 
-    kind : "nystrom" for eq. 10, "pca" for eq. 11, "direction" for eq. 11 of the numbers in a cell of second-order pooling
+    kind : "nystrom" for eq. 10, "pca" for eq. 11, "direction" for those of second-order pooling (`directions`)
     T : (rows, outputs) float64; float32 for "direction", where there are millions of numbers
     """
 
@@ -95,17 +92,17 @@ def nystrom_projection(C: Array, selected: Array) -> Projection:
     A = reconstruction(C, selected)
     squares, V = scipy.linalg.eigh(A.T @ A)
     T = np.sqrt(np.maximum(squares[::-1, None], 0)) * V.T[::-1]
-    return Projection("nystrom", _one_sign(T))
+    return Projection("nystrom", one_sign(T))
 
 
 def pca_projection(C: Array, K: int) -> Projection:
     """T = U_Kᵀ of eq. 11, (K, M): the K directions of largest variance, the first the largest."""
     M = len(C)
     _, U = scipy.linalg.eigh(C, subset_by_index=(M - K, M - 1))
-    return Projection("pca", _one_sign(U.T[::-1]))
+    return Projection("pca", one_sign(U.T[::-1]))
 
 
-def _one_sign(T: Array) -> Array:
+def one_sign(T: Array) -> Array:
     largest = np.abs(T).argmax(axis=1)
     return T * np.where(T[np.arange(len(T)), largest] < 0, -1.0, 1.0)[:, None].astype(T.dtype)
 
@@ -152,66 +149,11 @@ def leading_spectrum(C: Array, count: int, *, rng: np.random.Generator, engine: 
     >>> np.allclose(found, spectrum(C)[:5], rtol=1e-4)
     True
     """
-    _, inside = _leading_subspace(C, min(count, len(C)), rng, engine)
+    _, inside = leading_subspace(C, min(count, len(C)), rng, engine)
     return np.maximum(scipy.linalg.eigvalsh(inside)[::-1][:count], 0)
 
 
-def leading_directions(C: Array, count: int, *, rng: np.random.Generator, engine: Threads) -> Projection:
-    """What `pca_projection` gives, about, in the time of `leading_spectrum`; T is float32.
-
-    >>> C = np.diag(0.5 ** np.arange(60))
-    >>> with Threads(1) as engine:
-    ...     T = leading_directions(C, 2, rng=np.random.default_rng(0), engine=engine).T
-    >>> np.allclose(T, np.eye(60)[:2], atol=1e-4)
-    True
-    """
-    Q, inside = _leading_subspace(C, count, rng, engine)
-    _, U = scipy.linalg.eigh(inside)
-    return Projection("direction", _one_sign((Q @ U[:, ::-1][:, :count].astype(np.float32)).T))
-
-
-def predicting_directions(C: Array, B: Array, count: int, *, rng: np.random.Generator, engine: Threads) -> Projection:
-    """`count` directions that hold ridge regression's weights for every column of B, at several levels of λ.
-
-        (C + λI) w = b,   λ from 10 to 0.1 times the mean variance
-
-    A linear classifier on them can do what it could on all outputs, as far as these weights lead. Where the weights are fewer,
-    the directions of largest variance are added; where they are more, their leading singular vectors are taken. T is float32.
-
-    C : (M, M)    B : (M, columns), covariances of the outputs with what is to be predicted
-    """
-    B = B / np.maximum(np.linalg.norm(B, axis=0), np.finfo(np.float64).tiny)
-    W, found = np.zeros_like(B, np.float32), []
-    for level in _LEVELS_OF_RIDGE:
-        W = _ridge(C, B.astype(np.float32), level * float(np.trace(C)) / len(C), W, engine)
-        found.append(W / np.maximum(np.linalg.norm(W, axis=0), np.finfo(np.float32).tiny))
-    U, sizes, _ = scipy.linalg.svd(np.concatenate(found, axis=1), full_matrices=False, check_finite=False)
-    Q = U[:, sizes > _NEGLIGIBLE_SHARE * sizes[0]][:, :count]
-    if Q.shape[1] < count:
-        rest = leading_directions(C, count, rng=rng, engine=engine).T.T
-        Q = scipy.linalg.qr(np.concatenate([Q, rest], axis=1), mode="economic", check_finite=False)[0][:, :count]
-    return Projection("direction", _one_sign(np.ascontiguousarray(Q.T)))
-
-
-def _ridge(C: Array, B: Array, ridge: float, W: Array, engine: Threads) -> Array:
-    """(C + ridge I)⁻¹ B from W on, by conjugate gradients for all columns at once."""
-    W = W.copy()
-    R = B - _times(C, W, engine) - ridge * W
-    P, square = R.copy(), np.einsum("ij,ij->j", R, R)
-    first = np.maximum(np.einsum("ij,ij->j", B, B), np.finfo(np.float32).tiny)
-    for _ in range(_MOST_GRADIENTS):
-        if (square <= _SMALL_RESIDUAL**2 * first).all():
-            break
-        Q = _times(C, P, engine) + ridge * P
-        step = square / np.maximum(np.einsum("ij,ij->j", P, Q), np.finfo(np.float32).tiny)
-        W += step * P
-        R -= step * Q
-        before, square = square, np.einsum("ij,ij->j", R, R)
-        P = R + square / np.maximum(before, np.finfo(np.float32).tiny) * P
-    return W
-
-
-def _times(C: Array, Q: Array, engine: Threads) -> Array:
+def times(C: Array, Q: Array, engine: Threads) -> Array:
     """C Q in float32, in blocks of rows, so that no copy of C is made."""
     return np.concatenate(list(engine.map(_rows_times, spans(len(C), _ROWS_PER_BLOCK), C, Q)))
 
@@ -220,13 +162,13 @@ def _rows_times(rows: slice, C: Array, Q: Array) -> Array:
     return C[rows].astype(np.float32) @ Q
 
 
-def _leading_subspace(C: Array, count: int, rng: np.random.Generator, engine: Threads) -> tuple[Array, Array]:
+def leading_subspace(C: Array, count: int, rng: np.random.Generator, engine: Threads) -> tuple[Array, Array]:
     """Q : (M, count and some more) float32, orthonormal columns; and QᵀCQ in float64."""
     M = len(C)
     Q = rng.normal(size=(M, min(M, count + _MORE_DIRECTIONS))).astype(np.float32)
     for _ in range(_POWERS):
-        Q = scipy.linalg.qr(_times(C, Q, engine), mode="economic", overwrite_a=True, check_finite=False)[0]
-    inside = (Q.T @ _times(C, Q, engine)).astype(np.float64)
+        Q = scipy.linalg.qr(times(C, Q, engine), mode="economic", overwrite_a=True, check_finite=False)[0]
+    inside = (Q.T @ times(C, Q, engine)).astype(np.float64)
     return Q, (inside + inside.T) / 2
 
 

@@ -84,7 +84,7 @@ class Recipe(Described):
     @property
     def uses_labels(self) -> bool:
         """Whether codes are chosen with labels, or directions learned from them."""
-        return self.selects_by_labels or self.pooling.needs_labels
+        return self.selects_by_labels or self.pooling.needs_labels(self.encoder.sides * self.n_codes)
 
     @property
     def selects_by_labels(self) -> bool:

@@ -102,7 +102,7 @@ class CovarianceStream:
     """Full moments of float32 samples that come a few at a time, at the speed of large products on all threads.
 
     Rows are collected, less the mean of the first ones, into blocks of `buffer_rows`; of each block's symmetric product XᵀX the
-    tiles on and below the diagonal are computed and added up in float64.
+    tiles on and below the diagonal are computed and added up in `dtype`.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def expect(part: Any) -> dict[str, Tensor]:
     kind, fitted = CLASSIFIERS[part["estimator"]], part["fitted"]
     kind.check_parameters(from_json(kind.cls, part["parameters"]))
     n_classes, rows, searched = len(classes_from_json(fitted["classes"])), fitted["rows"], fitted["searched"]
-    if rows != n_classes and (rows, n_classes) != (1, 2):
+    if rows != (1 if n_classes == 2 else n_classes):
         raise ModelFileError(f"classifier.fitted.rows is {rows}, for {n_classes} classes")
     if (searched is not None) != kind.searched:
         raise ModelFileError(f"classifier.fitted.searched contradicts {part['estimator']}")
@@ -93,6 +93,8 @@ def expect(part: Any) -> dict[str, Tensor]:
     if fitted["held_out"] is not None:
         if not kind.searched:
             raise ModelFileError(f"classifier.fitted.held_out contradicts {part['estimator']}")
+        if not all(0 <= share <= 1 for share in fitted["held_out"]):
+            raise ModelFileError(f"classifier.fitted.held_out is {fitted['held_out']}, not an accuracy and its error")
         tensors["sigmoid"] = Tensor("F64", (rows, 2))
     if searched is not None:
         tensors |= {"gammas": Tensor("F64", (searched[0],)), "scores": Tensor("F64", tuple(searched))}

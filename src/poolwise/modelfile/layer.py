@@ -85,11 +85,13 @@ def shell(value: Any, where: str) -> Layer:
         cell_edges(w, columns)
     d, width = parts["descriptor"].dimension(c), pooling.width(encoder.sides * K)
     scale = _zeros(pooling.n_cells, width) if value["per_cell"] else _zeros(width)
-    described, projection = value["projection"], None
+    described, projection, kept = value["projection"], None, pooling.directions_kept(encoder.sides * K)
+    if (kept is not None) != (described is not None and described["kind"] == "direction"):
+        raise ModelFileError(f"{where}.projection contradicts the directions of its pooling")
     if described is not None:
         rows, kind = described["rows"], described["kind"]
-        kept = pooling.directions_kept(encoder.sides * K)
-        if rows != (width if kind == "nystrom" else kept) if kind != "pca" else rows > width:
+        possible = {"nystrom": rows == width, "pca": rows <= width, "direction": rows == kept}
+        if not possible[kind]:
             raise ModelFileError(f"{where}.projection has {rows} rows, for {width} numbers per cell")
         projection = Projection(kind, _zeros(rows, width))
     r = d if value["rank"] is None else value["rank"]

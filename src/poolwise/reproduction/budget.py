@@ -22,7 +22,7 @@ from poolwise.method.layer import Layer
 from poolwise.method.learning import extract, learn_codes, learn_outputs, learn_with_targets
 from poolwise.method.pooling import Pool, Pooling
 from poolwise.method.recipe import Recipe
-from poolwise.method.scale import Scale
+from poolwise.method.scale import Scale, Standardize
 from poolwise.method.selection import WayName
 from poolwise.method.symmetry import SymmetryName
 from poolwise.method.whitening import ZCA
@@ -44,6 +44,7 @@ class Setting:
 
     dataset : one of `protocols.PROTOCOLS`    K : codes    selection : None for K-means with K codes
     gammas : tried on held-out training images    mirrored : mirrored copies as training rows
+    scale_offset : added to the variances that pooled numbers are divided by the roots of
     labels : training images a class, chosen at random in each of `draws`, for all but the dictionary; None for all of them
     runs : seeds that are measured
     """
@@ -58,6 +59,7 @@ class Setting:
     mirrored: bool = False
     patch_size: int | None = None
     rank: int | None = None
+    scale_offset: float = 0.01
     gammas: tuple[float, ...] = (0.001, 0.005, 0.02)
     labels: int | None = None
     draws: int = 1
@@ -158,15 +160,16 @@ class Source:
         unknown = Scale.none(pooling.n_cells, pooling.width(row.encoder.sides * K))
         layer = replace(base, encoder=row.encoder, pooling=pooling, symmetry=row.symmetry, scale=unknown)
         targets = None
-        if pooling.needs_labels:
+        if pooling.needs_labels(layer.n_outputs):
             targets = as_targets(given.train_labels, len(given.train))
             targets[[] if held is None else held] = np.nan
-        seed = seed_of(self.seed)
+        seed, recipe = seed_of(self.seed), replace(self.recipe, scale=Standardize(offset=row.scale_offset))
         with Threads(self.n_jobs) as engine:
             layer, X = learn_outputs(
-                self.recipe, layer, given.train, True, seed=seed, targets=targets, engine=engine, stages=_SILENT
+                recipe, layer, given.train, True, seed=seed, targets=targets, engine=engine, stages=_SILENT
             )
-        return layer, np.empty((0, 0)) if X is None else X
+        assert X is not None  # noqa: S101  it was asked for
+        return layer, X
 
     def _features(self, layer: Layer, images: Array) -> Array:
         with Threads(self.n_jobs) as engine:

@@ -15,23 +15,25 @@ import numpy as np
 from poolwise.support.types import Array
 from poolwise.svm.rows import CentredRows
 
-C = 0.025
+LEAST_GAMMA = 1e-12
 STEP = float(np.sqrt(10))  # from one γ to the next
-LEAST, MOST = 1e-9, 1e4
-_TINY = 1e-12
+_FACTOR = 0.025  # c
+_MOST_STEPS = 12  # away from the first γ, to either side
+_EQUAL = 1e-12  # scores that differ by less are equal
 
 
 def guess_gamma(rows: CentredRows, S: float, classes: int) -> float:
-    """γ₀, inside [LEAST, MOST]; 1 where no feature varies, and γ does not matter.
+    """γ₀; 1 where no feature varies, and γ does not matter.
 
     >>> from poolwise.engine.threads import Threads
     >>> with Threads(1) as engine:
     ...     rows = CentredRows(np.array([[1.0, 5.0], [3.0, 5.0]]), np.ones(2), engine)
-    ...     round(guess_gamma(rows, 2, 4) / C, 6)
-    1.0
+    ...     round(guess_gamma(rows, 2, 4), 6)
+    0.025
     """
     trace = float((rows.std**2).sum())
-    return float(np.clip(C * np.sqrt(classes) * trace / S, LEAST, MOST)) if trace > 0 else 1.0
+    gamma = _FACTOR * np.sqrt(classes) * trace / S
+    return max(float(gamma), LEAST_GAMMA) if trace > 0 and np.isfinite(gamma) else 1.0
 
 
 def climb(scores_of: Callable[[Array], Array], start: float) -> tuple[Array, Array]:
@@ -50,26 +52,24 @@ def climb(scores_of: Callable[[Array], Array], start: float) -> tuple[Array, Arr
 
 
 def extend(scores_of: Callable[[Array], Array], gammas: Array, scores: Array) -> tuple[Array, Array]:
-    """The same from some γ whose scores are known."""
-    while True:
+    """The same from several γ whose scores are known."""
+    for _ in range(_MOST_STEPS):
         edge = better_edge(scores)
-        if edge == 0 and gammas[0] / STEP >= LEAST:
-            gammas, at = np.r_[gammas[0] / STEP, gammas], 0
-        elif edge is not None and edge > 0 and gammas[-1] * STEP <= MOST:
-            gammas, at = np.r_[gammas, gammas[-1] * STEP], len(gammas)
-        else:
-            return gammas, scores
+        if edge is None or (edge == 0 and gammas[0] / STEP < LEAST_GAMMA):
+            break
+        gammas, at = (np.r_[gammas[0] / STEP, gammas], 0) if edge == 0 else (np.r_[gammas, gammas[-1] * STEP], len(gammas))
         scores = np.insert(scores, at, scores_of(gammas[at : at + 1])[0], axis=0)
+    return gammas, scores
 
 
 def better_edge(scores: Array) -> int | None:
     """The first or last γ if it is the best and better than the one next to it, as if the curve went on there."""
     best, mean = best_of(scores), scores.mean(axis=1)
     inner = {0: 1, len(mean) - 1: len(mean) - 2}.get(best)
-    return best if inner is not None and len(mean) > 1 and mean[best] > mean[inner] + _TINY else None
+    return best if inner is not None and len(mean) > 1 and mean[best] > mean[inner] + _EQUAL else None
 
 
 def best_of(scores: Array) -> int:
     """The best on average; the last of equals, which has the largest γ."""
     mean = scores.mean(axis=1)
-    return int(np.flatnonzero(mean >= mean.max() - _TINY)[-1])
+    return int(np.flatnonzero(mean >= mean.max() - _EQUAL)[-1])

@@ -120,15 +120,18 @@ def held_out_margins(
 ) -> tuple[Array, Array]:
     """(n, classes or 1) margins of every fold's test samples after learning from its train samples, and which these are.
 
-    A class that a fold has not learned has the margin of its bias alone.
+    NaN for a class that a fold has not learned.
     """
-    problems = one_vs_all(label, factors, _masks(folds, weight))
+    masks = _masks(folds, weight)
+    problems = one_vs_all(label, factors, masks)
     first = np.cumsum([0, *(len(test) for _, test in folds)])
-    F = np.empty((first[-1], len(problems) // len(folds)), np.float32)
+    F = np.full((first[-1], len(problems) // len(folds)), np.nan, np.float32)
     for some in spans(len(problems), group_size(space)):
         group = problems[some]
         found = solve(space, group, gamma, tol=tol, max_iter=max_iter)
         for row, (f, c) in enumerate(zip(group.fold, group.target, strict=True)):
+            if F.shape[1] > 1 and not (masks[f][label == c] > 0).any():
+                continue
             F[first[f] : first[f + 1], 0 if F.shape[1] == 1 else c] = found.F[row, folds[f][1]]
     return F, np.concatenate([test for _, test in folds])
 

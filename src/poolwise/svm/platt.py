@@ -5,7 +5,7 @@
 t is (n₊ + 1) / (n₊ + 2) for samples of the class and 1 / (n₋ + 2) for the others, so that no probability is 0 or 1. Newton's
 steps with a line search, as Lin, Lin and Weng (2007) have them. Of several classes the probabilities are divided by their sum.
 
-F : (n, classes) margins, or (n, 1) of the second of two    sigmoid : (classes or 1, 2), a and b
+F : (n, classes) margins, NaN where they are not known, or (n, 1) of the second of two    sigmoid : (classes or 1, 2), a and b
 """
 
 import numpy as np
@@ -19,9 +19,13 @@ _LEAST_STEP = 1e-10
 
 
 def fit_sigmoids(F: Array, label: Array, weight: Array) -> Array:
-    """(columns of F, 2) from held-out margins; label : (n,) class numbers    weight : (n,)"""
+    """(columns of F, 2) from held-out margins; label : (n,) class numbers    weight : (n,), 1 on average"""
     classes = [1] if F.shape[1] == 1 else range(F.shape[1])
-    return np.array([fit_sigmoid(f, label == c, weight) for f, c in zip(F.T, classes, strict=True)])
+    found = []
+    for f, c in zip(F.T, classes, strict=True):
+        known = np.isfinite(f)
+        found.append(fit_sigmoid(f[known], label[known] == c, weight[known]))
+    return np.array(found)
 
 
 def fit_sigmoid(f: Array, positive: Array, weight: Array) -> tuple[float, float]:
@@ -69,5 +73,4 @@ def probabilities(F: Array, sigmoid: Array) -> Array:
     p = 1 / (1 + np.exp(np.clip(F * sigmoid[:, 0] + sigmoid[:, 1], -500, 500)))
     if p.shape[1] == 1:
         return np.hstack([1 - p, p])
-    total = p.sum(axis=1, keepdims=True)
-    return np.where(total > 0, p / np.where(total > 0, total, 1), 1 / p.shape[1])
+    return p / p.sum(axis=1, keepdims=True)  # never 0, thanks to the clip

@@ -15,7 +15,8 @@ from poolwise.support.blocks import spans
 from poolwise.support.types import Array
 
 _NUMBERS_PER_BLOCK = 1 << 19  # numbers in a block of rows: 2 MB of float32
-_ROWS_PER_LONG_BLOCK, _BLOCKS = 256, 64  # where rows are long and many: adding up blocks' results must not show
+# Where rows are long and many, adding up the results of short blocks would show:
+_ROWS_PER_LONG_BLOCK, _NUMBERS_PER_LONG_BLOCK, _LONG_BLOCKS = 256, 1 << 22, 64
 _SMALL_BYTES = 1 << 23  # bytes that may as well be float64
 _CONSTANT_SHARE, _TINY_STD = 1e-14, 1e-100
 _FAR_STDS = 100.0
@@ -129,7 +130,8 @@ class CentredRows:
 
 def _rows_per_block(N: int, d: int) -> int:
     """How many of N rows of d numbers are multiplied at once: a few in memory are a small part of all."""
-    return max(16, _NUMBERS_PER_BLOCK // d, min(_ROWS_PER_LONG_BLOCK, N // _BLOCKS))
+    long = min(_ROWS_PER_LONG_BLOCK, _NUMBERS_PER_LONG_BLOCK // d, N // _LONG_BLOCKS)
+    return max(16, _NUMBERS_PER_BLOCK // d, long)
 
 
 def project(X: Array, W: Array, b: Array, engine: Threads) -> Array:

@@ -34,6 +34,7 @@ _ROWS_PER_NEWTON_BLOCK, _COLUMNS_PER_NEWTON_BLOCK = 1024, 256
 _VISIBLE_SHARE = 1e-3  # see the docstring
 _SAMPLES_IN_FLOAT64 = 16384  # samples whose kernel is float64: float32 lets no gradient fall below 1e-4 of the first
 _FEATURES_IN_FLOAT64 = 8192
+_LARGEST_ADDED = 1e30  # to M's diagonal: its square root is still a float32
 _ROUNDING_OF_CORRELATIONS = 1e-6  # of correlations that were summed up in float32
 
 
@@ -73,7 +74,8 @@ class FeatureSpace:
     def prepare(self, gamma: float) -> None:
         """Factor M for this γ."""
         least = max(_ROUNDING_OF_CORRELATIONS, _rounding(self._factor.dtype, self.size))
-        self._factor.add_to_diagonal(2 * gamma / self._std**2, self.rows.engine, least)
+        added = np.minimum(2 * gamma / self._std**2, _LARGEST_ADDED)  # M only leads the way
+        self._factor.add_to_diagonal(added, self.rows.engine, least)
 
     def gradient(self, R: Array) -> Array:
         """Of the loss: X_cᵀ r and, for the bias, Σ r. R : (k, N), the loss's derivatives by the margins."""

@@ -30,10 +30,10 @@ _FOLDS = 5
     "--classifier",
     default=None,
     type=click.Choice(["none", "svm", "cv"]),
-    help="A linear SVM on the features; cv searches for the best gamma on held-out images.  [default: cv if there are labels, "
-    "svm with --gamma, --preset or fewer than 5 images of every label, else none]",
+    help="A linear SVM on the features; cv searches for the best gamma on held-out images.  [default: cv if there are labels; "
+    "svm with --gamma, with --preset, with few images, or if the features are learned from the labels too; else none]",
 )
-@options.gamma
+@options.gamma("from features and labels; with --preset the paper's 0.005")
 @click.option(
     "--mirror-training",
     is_flag=True,
@@ -87,18 +87,18 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     classifier, gamma, preset = (given_options[name] for name in ("classifier", "gamma", "preset"))
     if gamma is not None and classifier in ("none", "cv"):
         raise click.UsageError(f"--gamma {gamma:g} is for --classifier svm; got --classifier {classifier}")
-    by_itself = classifier is None and gamma is None and preset is None
-    features, svm = estimators(ctx.command, preset, changes, "cv" if by_itself else classifier, gamma)
+    features, svm = estimators(ctx.command, preset, changes, classifier, gamma)
+    by_itself = classifier is None and gamma is None and preset is None and not features.recipe.uses_labels
     mirror = given_options["mirror_training"]
     check_mirror(mirror, features, classifier)
     stages = Stages(not quiet, "fit ")
-    needs_labels = features.recipe.uses_labels
-    images = reading.open(stages, labels=needs_labels or classifier != "none", output=output, n_jobs=n_jobs, again=True)
-    check_uses_of_labels(images, reading.images, selection=needs_labels, mirror=mirror)
+    uses = option_of_labels(features)
+    images = reading.open(stages, labels=uses is not None or classifier != "none", output=output, n_jobs=n_jobs, again=True)
+    check_uses_of_labels(images, reading.images, uses=uses, mirror=mirror)
     if images.labels is None and classifier is None:
         svm = None
-    elif by_itself and not has_folds(images.labels):
-        svm = estimators(ctx.command, None, changes, "svm", None)[1]
+    elif by_itself and has_folds(images.labels):
+        svm = estimators(ctx.command, None, changes, "cv", None)[1]
     check_labels(images, reading.images, svm)
     provenance = {
         "command": ctx.obj or "poolwise fit",
@@ -169,7 +169,8 @@ def fit(
         "features": features.layer_.n_features,
         "classes": None if svm is None else len(svm.classes_),
         "gamma": None if svm is None else svm.gamma_,
-        "held_out": list(svm.held_out_) if hasattr(svm, "held_out_") else None,
+        "held_out": getattr(svm, "held_out_", None),
+        "features_saw_labels": features.recipe.uses_labels,
         "converged": None if svm is None else bool(svm.converged_),
         "seconds": round(seconds, 3),
     }
@@ -218,24 +219,30 @@ def estimators(
     return features, svm
 
 
-def check_uses_of_labels(images: "Images", where: Path, *, selection: bool, mirror: bool) -> None:
+def option_of_labels(features: "PooledFeatures") -> tuple[str, str] | None:
+    """The option by which features are learned from labels too, and what to give instead; None without one."""
+    recipe = features.recipe
+    if recipe.selects_by_labels:
+        return "--selection supervised", "another --selection"
+    return ("--directions-by labels", "--directions-by variance") if recipe.uses_labels else None
+
+
+def check_uses_of_labels(images: "Images", where: Path, *, uses: tuple[str, str] | None, mirror: bool) -> None:
     """What needs labels, where there are none: before features are learned."""
     from poolwise.images import ImageError
 
-    if images.labels is None and (selection or mirror):
-        what, instead = (
-            ("--selection supervised", "give another --selection") if selection else ("--mirror-training", "leave it out")
-        )
+    if images.labels is None and (uses or mirror):
+        what, instead = ("--mirror-training", "leave it out") if uses is None else (uses[0], f"give {uses[1]}")
         raise ImageError(
             where,
             f"it has no labels, which {what} needs; put the images into one folder per class, give a .csv with labels, or "
             f"{instead}",
         )
-    if selection and images.labels is not None and len(set(images.labels.tolist())) < 2:
+    if uses is not None and images.labels is not None and len(set(images.labels.tolist())) < 2:
         raise ImageError(
             where,
-            f"all its images have one label, {images.labels[0].item()!r}; --selection supervised needs at least two. Give "
-            f"images of other classes too, or another --selection",
+            f"all its images have one label, {images.labels[0].item()!r}; {uses[0]} needs at least two. Give images of other "
+            f"classes too, or {uses[1]}",
         )
 
 
@@ -267,15 +274,18 @@ def check_labels(images: "Images", where: Path, svm: "LinearClassifier | None") 
         )
     if hasattr(svm, "gammas") and not has_folds(images.labels):
         raise ImageError(
-            where, f"no label has {_FOLDS} images, which the folds of --classifier cv need; give more, or --classifier svm"
+            where,
+            f"the folds of --classifier cv need a label with {_FOLDS} images and another with two; give more, or "
+            f"--classifier svm",
         )
 
 
 def has_folds(labels: Any) -> bool:
-    """Whether some label has as many images as there are folds."""
+    """Whether every fold has two labels to learn from: one with as many images as there are folds, another with two."""
     import numpy as np
 
-    return bool(np.unique(labels, return_counts=True)[1].max() >= _FOLDS)
+    counts = np.sort(np.unique(labels, return_counts=True)[1])
+    return bool(counts[-1] >= _FOLDS and len(counts) > 1 and counts[-2] > 1)
 
 
 def _printable(text: str) -> str:
@@ -295,7 +305,8 @@ def _show(result: dict[str, Any]) -> None:
         lines["classifier"] = f"{result['classes']:,} classes, linear SVM, gamma {result['gamma']:.3g}{rest}"
         if result["held_out"] is not None:
             accuracy, error = result["held_out"]
-            lines["held out"] = f"{accuracy:.2%} ± {error:.2%} of the images, each classified by a model of the others"
+            seen = "; too high, since the features were learned from their labels too" * result["features_saw_labels"]
+            lines["held out"] = f"{accuracy:.2%} ± {error:.2%} right, each image classified by a model of others{seen}"
     lines["time"] = f"{result['seconds']:.1f} s"
     if "report" in result:
         lines["report"] = result["report"]

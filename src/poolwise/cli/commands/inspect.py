@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from poolwise.modelfile import Description
 
 _COLOURS = {1: "grey", 3: "colour"}
-_PROJECTIONS = {"nystrom": ", Nyström projection", "pca": ", projected by PCA", "direction": ", projected", None: ""}
+_PROJECTIONS = {
+    "nystrom": ", Nyström projection",
+    "pca": ", projected by PCA",
+    "direction": ", projected on {rows:,} directions a cell",
+    None: "",
+}
 _SYMMETRIES = {
     None: "",
     "mirror": ", averaged over the image and its mirror image",
@@ -93,7 +98,7 @@ def summarize(path: Path, description: "Description") -> dict[str, Any]:
         result["classifier"] = {
             "estimator": classifier["estimator"],
             "classes": learned["classes"]["values"],
-            **{name: learned[name] for name in ("gamma", "n_iter", "converged", "objective")},
+            **{name: learned.get(name) for name in ("gamma", "n_iter", "converged", "objective", "held_out")},
         }
     result["summary"] = _in_one_line(description, result["classes"])
     return result
@@ -111,9 +116,10 @@ def _in_one_line(description: "Description", classes: int | None) -> str:
     grids = " + ".join(f"{rows}×{columns}" for rows, columns in layer.pooling.grids)
     classifier = "" if classes is None else f", and a linear SVM for {classes:,} classes"
     pooling = layer.pooling.word.replace("_", "-")  # second-order
+    projected = _PROJECTIONS[kind].format(rows=0 if layer.projection is None else len(layer.projection.T))
     return (
         f"{layer.n_features:,} features of {H}×{W} {_COLOURS.get(c, f'{c}-channel')} images: {K:,} codes of {ph}×{pw} "
-        f"pixels{chosen}, {pooling} pooling over {grids} cells{_SYMMETRIES[layer.symmetry]}{_PROJECTIONS[kind]}{classifier}"
+        f"pixels{chosen}, {pooling} pooling over {grids} cells{_SYMMETRIES[layer.symmetry]}{projected}{classifier}"
     )
 
 
@@ -190,6 +196,9 @@ def _show(result: dict[str, Any], layer: "Layer", parts: dict[str, str]) -> None
     if classifier:
         came = f"{'converged' if classifier['converged'] else 'NOT converged'} in {classifier['n_iter']} rounds"
         lines["classifier"] = f"{classifier['estimator']}, gamma {classifier['gamma']:.3g}, {came}"
+        if classifier["held_out"] is not None:
+            accuracy, error = classifier["held_out"]
+            lines["held out"] = f"{accuracy:.2%} ± {error:.2%} of its training images right, by models of others"
     lines["seconds"] = ", ".join(f"{name} {seconds:.1f}" for name, seconds in fitted["timings"].items())
     lines["libraries"] = ", ".join(f"{name} {version}" for name, version in result["libraries"].items())
     click.echo(f"{result['summary']}\n")

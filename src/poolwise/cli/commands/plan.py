@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from poolwise.images import Images
     from poolwise.planning.measuring import Curve, Task
 
+_GAMMA = 0.005  # the same for all sizes, so that their law is not one of γ
+
 
 @click.command(
     "plan",
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
 @click.option("--test-member", default=None, help="Which array of --test, a .npz file.")
 @click.option("--no-candidates", is_flag=True, help="K-means alone, without PDL of four times as many candidates.")
 @options.preset
-@options.gamma
+@options.gamma(f"{_GAMMA}")
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31), metavar="N", help="Same seed, same accuracies."
 )
@@ -91,7 +93,8 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
         check_output(output, (".png",), inputs=(reading.images,))
         _check_matplotlib()
     changes |= {"n_codes": 1, "n_jobs": given_options["n_jobs"], "verbose": 0}  # each dictionary has its own number of codes
-    features, svm = estimators(ctx.command, given_options["preset"], changes, "svm", given_options["gamma"])
+    gamma = _GAMMA if given_options["gamma"] is None else given_options["gamma"]
+    features, svm = estimators(ctx.command, given_options["preset"], changes, "svm", gamma)
     _check_patches(features.n_patches, given_options["sizes"][-1], not given_options["no_candidates"])
     if not given_options["no_candidates"]:
         _check_with_candidates(ctx.command, features, given_options["sizes"][-1])

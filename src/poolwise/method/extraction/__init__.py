@@ -20,7 +20,7 @@ from poolwise.method.nystrom import ROWS_PER_WIDE_PANEL
 from poolwise.support.blocks import spans
 from poolwise.support.types import Array, ImageSource
 
-_BYTES_PER_BLOCK = 1 << 20
+_BYTES_PER_BLOCK, _BYTES_PER_WIDE_BLOCK = 1 << 20, 1 << 24
 
 
 def prepare(layer: Layer) -> Pass:
@@ -40,19 +40,20 @@ def features_of(ready: Pass, images: Array) -> Array:
 def block_size(layer: Layer, image_shape: tuple[int, int, int]) -> int:
     """Images per block: about a megabyte of pixels and pooled outputs, whatever the number of images and threads.
 
-    A projection of many numbers takes as many rows at a time as pay for reading it.
+    A projection of many numbers takes as many rows at a time as pay for reading it, up to 16 MB of pixels.
     """
     width = layer.n_cells * layer.pooling.width(layer.n_outputs)
     least = 1
     if layer.projection is not None and layer.projection.kind == "direction":
-        least = -(-ROWS_PER_WIDE_PANEL // layer.n_cells)
+        most = max(1, _BYTES_PER_WIDE_BLOCK // (4 * int(np.prod(image_shape))))
+        least = min(max(1, ROWS_PER_WIDE_PANEL // layer.n_cells), most)
     return max(least, _BYTES_PER_BLOCK // (4 * (int(np.prod(image_shape)) + 2 * width)))
 
 
 def pooled_blocks(
     ready: Pass, images: Array | ImageSource, engine: Engine, *, about: int | None = None
 ) -> Iterator[tuple[slice, Array]]:
-    """(rows, pooled activations of these images), block after block; of `about` so many images, spread evenly, if given."""
+    """(rows, pooled activations of these images), block after block; of `about` this many images, spread evenly, if given."""
     blocks = spans(len(images), block_size(ready.layer, images.shape[1:]))
     if about is not None and about < len(images):
         wanted = -(-about // (blocks[0].stop - blocks[0].start))

@@ -32,11 +32,10 @@ class Pooling(Part):
         """Numbers per cell."""
 
     def directions_kept(self, outputs: int) -> int | None:
-        """How many directions of largest variance a cell's numbers are projected on; None for all numbers as they are."""
+        """How many directions a cell's numbers are projected on; None for all numbers as they are."""
         return None
 
-    @property
-    def needs_labels(self) -> bool:
+    def needs_labels(self, outputs: int) -> bool:
         """Whether those directions are learned from labels."""
         return False
 

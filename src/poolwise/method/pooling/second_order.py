@@ -48,7 +48,7 @@ class SecondOrder(Pooling):
     offset : float
         ε of "root" and "log".
     directions : int or None
-        Project the numbers of a cell on so many directions, which are learned from the images and the same for all cells: far
+        Project the numbers of a cell on this many directions, which are learned from the images and the same for all cells: far
         fewer features, and a classifier that learns a hundred times faster. None, or more than a cell has numbers: all as they
         are.
     directions_by : {"variance", "labels"}
@@ -70,7 +70,7 @@ class SecondOrder(Pooling):
     normalize: Normalize = parameter("root", Choice(("root", "power", "log", None)), "What becomes of second moments.")
     offset: float = parameter(0.1, Number(), "Added to their diagonal, as a share of its mean.", "--moment-offset")
     directions: int | None = parameter(
-        None, Whole(none=True), "Project the second moments of a cell on so many directions; none: as they are."
+        None, Whole(none=True), "Project the second moments of a cell on this many directions; none: as they are."
     )
     directions_by: DirectionsBy = parameter(
         "variance", Choice(("variance", "labels")), "Directions of largest variance, or those that predict the labels."
@@ -86,9 +86,8 @@ class SecondOrder(Pooling):
     def directions_kept(self, outputs: int) -> int | None:
         return self.directions if self.directions is not None and self.directions < self.width(outputs) else None
 
-    @property
-    def needs_labels(self) -> bool:
-        return self.directions is not None and self.directions_by == "labels"
+    def needs_labels(self, outputs: int) -> bool:
+        return self.directions_by == "labels" and self.directions_kept(outputs) is not None
 
     def names(self, outputs: list[str]) -> list[str]:
         return [f"{a}*{b}" for i, a in enumerate(outputs) for b in outputs[i:]]

@@ -57,12 +57,14 @@ FRONTIER = (
             patch_size=3, gammas=(0.001, 0.003, 0.01, 0.05)),
     Setting("eurosat", f"two sides, {_DIHEDRAL}", 200, encoder=Threshold(two_sided=True), pooling=Pool(grid=1), patch_size=3,
             symmetry="dihedral", gammas=(0.001, 0.003, 0.01, 0.05)),
+    Setting("eurosat", f"second order, root, {_DIHEDRAL}", 100, pooling=SecondOrder(1), patch_size=3, symmetry="dihedral",
+            gammas=(0.001, 0.003, 0.01, 0.05), runs=1),
     *(
-        Setting("eurosat", f"second order, root, {_DIHEDRAL}", K, pooling=SecondOrder(1), patch_size=3, symmetry="dihedral",
-                gammas=(0.001, 0.003, 0.01, 0.05))
+        Setting("eurosat", f"second order, root, {_DIHEDRAL}, α 0.1, scale offset 1e-5", K, encoder=Threshold(0.1),
+                pooling=SecondOrder(1), patch_size=3, symmetry="dihedral", gammas=(0.01, 0.03, 0.1, 0.3), scale_offset=1e-5)
         for K in (25, 50, 100)
     ),
-    Setting("cub200-once", f"{_MANY_NAME[:9]}, max, 4×4, mirrored training rows, K-means", 1600, None,
+    Setting("cub200-once", "two sides, max, 4×4, mirrored training rows, K-means", 1600, None,
             encoder=Threshold(two_sided=True), pooling=Pool("max", grid=4), mirrored=True, gammas=(0.1, 0.3, 1.0), runs=1),
     Setting("cub200-once", "second order, root, 2×2, mirrored training rows", 100, pooling=SecondOrder(2), mirrored=True,
             gammas=(0.03, 0.1, 0.3, 1.0), runs=1),
@@ -85,20 +87,21 @@ SECOND_ORDER_WAYS = tuple(
     for way in _SECOND_ORDER_WAYS
 )  # fmt: skip
 
-FEW_LABELS = (
-    *(
-        Setting("cifar10", f"{labels} labels a class: one side, 2×2, {way}", 200, way, labels=labels, draws=10, runs=1,
-                gammas=(0.005, 0.02, 0.08, 0.3))
-        for labels in (10, 40, 400)
-        for way in _FEW_LABEL_WAYS
-    ),
+FEW_LABELS = tuple(
+    Setting("cifar10", f"{labels} labels a class: one side, 2×2, {way}", 200, way, labels=labels, draws=10, runs=1,
+            gammas=(0.005, 0.02, 0.08, 0.3))
+    for labels in (10, 40, 400)
+    for way in _FEW_LABEL_WAYS
+)  # fmt: skip
+
+BEST_OF_400_LABELS = (
     Setting("cifar10", f"400 labels a class: {_MANY_NAME}, 3×3, mirror symmetry", 200, encoder=_MANY, pooling=Pool(grid=3),
             symmetry="mirror", gammas=(0.01, 0.03, 0.1, 0.3), labels=400, draws=10, runs=1),
     Setting("cifar10", f"400 labels a class: {_ROOT}", 100, pooling=SecondOrder(2), symmetry="mirror",
             gammas=(0.03, 0.1, 0.3, 1.0), labels=400, draws=10, runs=1),
 )  # fmt: skip
 
-SETTINGS = (*FRONTIER, *WAYS, *SECOND_ORDER_WAYS, *FEW_LABELS)
+SETTINGS = (*FRONTIER, *BEST_OF_400_LABELS, *WAYS, *SECOND_ORDER_WAYS, *FEW_LABELS)
 
 
 def rows_of(results: Results, settings: Sequence[Setting] = FRONTIER) -> list[tuple[Setting, list[dict[str, Any]]]]:
@@ -135,8 +138,7 @@ def _by_way(results: Results, settings: Sequence[Setting], ways: Sequence[WayNam
 
 def _section(results: Results) -> str:
     lines = []
-    few = [row for row in FEW_LABELS if row.selection not in _FEW_LABEL_WAYS or row.pooling != Pool(grid=2)]
-    for row, runs in rows_of(results, (*FRONTIER, *few)):
+    for row, runs in rows_of(results, (*FRONTIER, *BEST_OF_400_LABELS)):
         if not runs:
             lines.append([f"{row.dataset}: {row.name}", f"{row.K}", *[NOTHING] * 6, "0"])
             continue
@@ -154,14 +156,15 @@ def _section(results: Results) -> str:
         ])  # fmt: skip
     header = ["setting", "codes", "products", "features", "ms", "γ", "held out %", "test %", "runs"]
     picture = f"![Accuracy over products per position]({_PICTURE})\n\n" if _is_measured(results) else ""
-    same = [row for row in FEW_LABELS if row.selection in _FEW_LABEL_WAYS and row.pooling == Pool(grid=2)]
     return f"""{picture}{table(header, lines)}
 
 Codes are chosen from 1,600 with labels (`selection="supervised"`), unless another way is named. *Products* are multiplications
-per position and number of a patch: a code costs one, its mirror image another, second-order pooling K²/d more. γ was chosen on
-a fifth of the training images, whose labels selection had seen, so "held out" is a little high; no other choice was made on
-test images. EuroSAT: 13 bands at 32×32, 2,000 labels, each band scaled to mean 128 and standard deviation 40. Runs are seeds,
-or with few labels draws of the labelled images. Milliseconds are of one image on two cores, often next to other work.
+per position and number of a patch: a code costs one, its mirror image another, second-order pooling K²/d more, and directions
+what their product with a cell's numbers takes. γ was chosen on a fifth of the training images, whose labels selection had seen,
+so "held out" is a little high; directions by labels had not seen these. No choice was made on test images. EuroSAT: 13 bands at
+32×32, 2,000 labels, each band scaled to mean 128 and standard deviation 40; α = 0.1 and a scale without offset were chosen by
+five folds of the training images (96.1 % there, 94.5 % with α = 0.25 and the offset). Runs are seeds, or with few labels draws
+of the labelled images. Milliseconds are of one image on two cores, often next to other work.
 
 ### Does it matter how codes are chosen?
 
@@ -171,7 +174,7 @@ With first-order pooling (one side, 2×2 cells), test accuracy by the way of cho
 
 With few labels, 200 codes, ten draws of the labelled images; everything but the dictionary sees these alone:
 
-{_by_way(results, same, _FEW_LABEL_WAYS)}
+{_by_way(results, FEW_LABELS, _FEW_LABEL_WAYS)}
 
 With second-order pooling (root, 2×2 cells, mirror symmetry), 10,000 training images of CIFAR-10, accuracy on 5,000 others:
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.calibration import _sigmoid_calibration
+from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
@@ -144,26 +144,27 @@ def test_the_held_out_accuracy_has_the_error_of_a_share(data):
     assert error == pytest.approx(np.sqrt(accuracy * (1 - accuracy) / len(X)))
 
 
-def test_probabilities_are_platts_of_held_out_margins(data):
-    """Against scikit-learn's sigmoids on the margins of models of each fold, class by class."""
+def test_probabilities_are_a_softmax_that_held_out_margins_fit_best(data):
+    """Against a scan of slopes, on the margins of models of each fold."""
     X, y = data
     folds, classes = StratifiedKFold(3), np.unique(y)
     svm = LinearSVMCV([0.1], cv=folds).fit(X, y)
     margins, held_out = [], []
     for train, test in folds.split(X, y):
         F = LinearSVM(0.1).fit(X[train], y[train]).decision_function(X[test])
-        margins.append(F[:, None] if F.ndim == 1 else F)
+        margins.append(np.c_[-F, F] / 2 if F.ndim == 1 else F)
         held_out.append(test)
-    F, label = np.concatenate(margins), y[np.concatenate(held_out)]
+    F, label = np.concatenate(margins), np.searchsorted(classes, y[np.concatenate(held_out)])
+    slopes = svm.slope_ * np.geomspace(0.5, 2, 41)
+    losses = []
+    for slope in slopes:
+        p = log_softmax(slope * F, axis=1)
+        losses.append(-(0.999 * p[np.arange(len(p)), label] + 0.001 * p.mean(axis=1)).sum())
+    assert abs(int(np.argmin(losses)) - 20) <= 1
     ours = svm.decision_function(X)
-    ours = ours[:, None] if ours.ndim == 1 else ours
-    p = np.empty_like(ours)
-    for column in range(F.shape[1]):
-        a, b = _sigmoid_calibration(F[:, column], label == classes[column if len(classes) > 2 else 1])
-        p[:, column] = 1 / (1 + np.exp(a * ours[:, column] + b))
-    p = np.hstack([1 - p, p]) if len(classes) == 2 else p / p.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(svm.predict_proba(X), p, atol=2e-3)
-    np.testing.assert_allclose(svm.predict_proba(X).sum(axis=1), 1)
+    ours = np.c_[-ours, ours] / 2 if ours.ndim == 1 else ours
+    np.testing.assert_allclose(svm.predict_proba(X), softmax(svm.slope_ * ours, axis=1), rtol=1e-9)
+    np.testing.assert_array_equal(classes[svm.predict_proba(X).argmax(axis=1)], svm.predict(X))
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_auto_keeps_99_percent_of_the_variance_of_patches(images):
 @pytest.mark.parametrize(
     ("y", "error", "message"),
     [
-        (None, ParameterError, r"selection='supervised' needs labels: fit\(images, y\); give them, or another selection"),
+        (None, ParameterError, r"selection='supervised' needs labels: fit\(images, y\); give them, or another value"),
         (np.arange(59) % 3, ValueError, "y has 59 entries for 60 images; give one for each"),
         (np.zeros(60, int), ValueError, "y has only one class, .*0.*; selection='supervised' needs at least two"),
         (["elm"] * 60, ValueError, "y has only one class, .*'elm'.*; selection='supervised' needs at least two"),

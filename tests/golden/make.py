@@ -36,6 +36,7 @@ def models() -> dict[str, Any]:
     few = PooledFeatures(2, pooling=Pool(grid=1), **parts)
     triangle = PooledFeatures(3, 6, encoder="triangle", pooling=Pool("max", grid=[1, (1, 2)]), scale="cell", **parts)
     second = PooledFeatures(3, 6, whitening=ZCA(rank=4), pooling=SecondOrder([1, (1, 2)]), symmetry="mirror", **parts)
+    directions = PooledFeatures(4, pooling=SecondOrder(1, directions=5), **parts)
     supervised = PooledFeatures(3, 6, encoder=Threshold((0.25, 1.0)), selection="supervised", **parts)
     return {
         "features": features.fit(images()),
@@ -45,6 +46,7 @@ def models() -> dict[str, Any]:
         "slim": PooledFeatures(3, 6, encoder=two_sided, projection="pca", **parts).fit(images()),
         "second": second.fit(images()),
         "supervised": supervised.fit(images(), labels()),
+        "directions": make_pipeline(directions, LinearSVMCV([0.01, 0.1], cv=3)).fit(images(), labels()),
     }
 
 
@@ -55,6 +57,8 @@ def oracle(model: Any) -> dict[str, Any]:
     if first is not model:
         given |= {"margins": np.round(model.decision_function(images()).astype(float), 6).tolist()}
         given |= {"labels": model.predict(images()).tolist()}
+        if hasattr(model[-1], "slope_"):
+            given |= {"probabilities": np.round(model.predict_proba(images()), 6).tolist()}
     return given
 
 

@@ -26,7 +26,7 @@ def test_a_frozen_file_gives_what_it_gave(path):
     assert now.keys() == frozen.keys()
     assert now["selected"] == frozen["selected"]
     assert now.get("labels") == frozen.get("labels")
-    for name in {"features", "margins"} & frozen.keys():
+    for name in {"features", "margins", "probabilities"} & frozen.keys():
         np.testing.assert_allclose(now[name], frozen[name], rtol=1e-3, atol=1e-4)
 
 
@@ -63,6 +63,7 @@ FACTS = {  # codes, candidates, whether they were left out, what projects, numbe
     "slim": (6, 6, True, "pca", 24),
     "second": (3, 6, False, None, 18),
     "supervised": (3, 6, False, None, 24),
+    "directions": (4, None, False, "direction", 5),
 }
 
 
@@ -71,7 +72,7 @@ def test_the_description_of_a_frozen_file(path):
     found, (number, kind) = describe(path), path.stem.split("-")
     assert found.provenance == {"images": 12, "note": "tests/golden/make.py"}
     assert found.format == int(number)
-    assert found.kind == ("pipeline" if kind in ("pipeline", "searched") else "features")
+    assert found.kind == ("pipeline" if kind in ("pipeline", "searched", "directions") else "features")
     projection = None if found.layer.projection is None else found.layer.projection.kind
     facts = len(found.layer.codes), found.n_candidates, found.is_slim, projection, found.layer.n_features
     assert facts == FACTS[kind]

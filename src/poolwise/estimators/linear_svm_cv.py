@@ -16,7 +16,7 @@ from poolwise.support.warning import warn_user
 from poolwise.svm import CentredRows, held_out_scores, make_space, one_vs_all, solve_in_groups
 from poolwise.svm.gamma import LEAST_GAMMA, best_of, better_edge, climb, extend, guess_gamma
 from poolwise.svm.path import held_out_margins
-from poolwise.svm.platt import fit_sigmoids, probabilities
+from poolwise.svm.probability import fit_slope, probabilities
 
 
 class LinearSVMCV(LinearClassifier):
@@ -57,7 +57,7 @@ class LinearSVMCV(LinearClassifier):
     held_out_ : (float, float)
         Accuracy on held-out samples with that γ, and its standard error, as if it had been measured once on all of them. A
         little high, since γ was chosen on them.
-    sigmoid_ : (classes, 2) float64, or (1, 2) where there are two classes
+    slope_ : float
         How `predict_proba` turns margins into probabilities.
     coef_, intercept_, classes_, objective_, n_iter_, converged_, n_features_in_, feature_names_in_
         As in `LinearSVM`, of the model learned from all samples with `gamma_`.
@@ -71,8 +71,8 @@ class LinearSVMCV(LinearClassifier):
     >>> accuracy, error = svm.held_out_
     >>> accuracy > 0.9, error < 0.02
     (True, True)
-    >>> svm.predict_proba(X[:1]).round(1).tolist()
-    [[1.0, 0.0, 0.0]]
+    >>> int(svm.predict_proba(X[:1]).argmax())
+    0
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class LinearSVMCV(LinearClassifier):
                     self.held_out_ = _with_error(scores[best], [test for _, test in folds], weight)
                 with stages.stage("probabilities"):
                     F, tested = held_out_margins(space, label, weight, factors, folds, self.gamma_, self.tol, self.max_iter)
-                    self.sigmoid_ = fit_sigmoids(F, label[tested], weight[tested] / weight[weight > 0].mean())
+                    self.slope_ = fit_slope(F, label[tested], weight[tested])
                 with stages.stage("svm", self.max_iter) as update:
                     problems = one_vs_all(label, self._class_weights(label, weight), weight[None])
                     found = solve_in_groups(space, problems, self.gamma_, self.tol, self.max_iter, update)
@@ -152,14 +152,11 @@ class LinearSVMCV(LinearClassifier):
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, (n, d) to (n, classes): margins through the sigmoids that held-out samples gave.
-
-        The most probable class may differ from that of the largest margin, which `predict` gives.
-        """
+        """Probabilities of the classes, (n, d) to (n, classes): a softmax of the margins, its slope from held-out samples."""
         F = self.decision_function(X)
-        if not hasattr(self, "sigmoid_"):
+        if not hasattr(self, "slope_"):
             raise AttributeError("this model was saved before predict_proba existed; fit it again")
-        return probabilities(F[:, None] if F.ndim == 1 else F, self.sigmoid_)
+        return probabilities(F[:, None] if F.ndim == 1 else F, self.slope_)
 
     @classmethod
     def check_parameters(cls, params: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ To change the format
 --------------------
 1. Whatever changes the JSON's keys, an array's name, type or shape, or what either means: raise FORMAT by one. Two things are
    no such change: a new part, since its class's name and keys are new; and a new parameter of a part whose default means what
-   files without it meant, since a file that does not name a parameter has its default.
+   files without it meant, if it is listed in `parameters._ADDED`. `held_out` of a classifier may be missing likewise.
 2. Keep what reads the old one: `_read` looks at the number first, and brings a document of an older format to the newest,
    step by step, before it is checked (`format1.upgrade`). `save` writes the newest.
 3. Never change or remove a file in tests/golden/: each is a frozen sample of its format, and a test reads them all. Add one of

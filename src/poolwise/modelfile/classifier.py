@@ -2,7 +2,7 @@
 
 A class of ours is added as one line in CLASSIFIERS. It has `classes_`, `coef_`, `intercept_`, `gamma_`, `n_iter_`,
 `converged_`, `objective_` and `n_features_in_`; if it searched for gamma also `gammas_` (G,), `scores_` (G, folds), and, unless
-it was saved before these existed, `held_out_` and `sigmoid_`.
+it was saved before these existed, `held_out_` and `slope_`.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ _FITTED = {
     "n_iter": whole(),
     "converged": flag,
     "objective": real,
-    "held_out": maybe(many(real, 2, 2)),
+    "held_out": maybe(many(real, 3, 3)),  # accuracy, its standard error, slope of the probabilities
 }
 
 
@@ -58,8 +58,6 @@ def take(model: BaseEstimator, slim: bool) -> tuple[dict[str, Any], dict[str, Ar
     arrays = {"coef": model.coef_, "intercept": model.intercept_}
     if CLASSIFIERS[type(model).__name__].searched:
         arrays |= {"gammas": model.gammas_, "scores": model.scores_}
-    if hasattr(model, "sigmoid_"):
-        arrays["sigmoid"] = model.sigmoid_
     fitted = {
         "classes": classes_to_json(model.classes_),
         "features": int(model.n_features_in_),
@@ -69,7 +67,7 @@ def take(model: BaseEstimator, slim: bool) -> tuple[dict[str, Any], dict[str, Ar
         "n_iter": int(model.n_iter_),
         "converged": bool(model.converged_),
         "objective": float(model.objective_),
-        "held_out": list(model.held_out_) if hasattr(model, "held_out_") else None,
+        "held_out": [*model.held_out_, model.slope_] if hasattr(model, "slope_") else None,
     }
     part = {"estimator": type(model).__name__, "parameters": parameters, "fitted": fitted, "notes": notes}
     return part, {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -79,10 +77,9 @@ def expect(part: Any) -> dict[str, Tensor]:
     """Check all of a classifier's JSON; the arrays that follow from it."""
     known = {"estimator": one_of(*CLASSIFIERS), "parameters": anything, "fitted": anything, "notes": many(text)}
     fields(part, "classifier", known)
-    if isinstance(part["fitted"], dict):
-        part["fitted"].setdefault("held_out", None)  # files from before it existed
-    fields(part["fitted"], "classifier.fitted", _FITTED)
-    kind, fitted = CLASSIFIERS[part["estimator"]], part["fitted"]
+    fitted = _with_held_out(part["fitted"])
+    fields(fitted, "classifier.fitted", _FITTED)
+    kind = CLASSIFIERS[part["estimator"]]
     kind.check_parameters(from_json(kind.cls, part["parameters"]))
     n_classes, rows, searched = len(classes_from_json(fitted["classes"])), fitted["rows"], fitted["searched"]
     if rows != (1 if n_classes == 2 else n_classes):
@@ -93,9 +90,9 @@ def expect(part: Any) -> dict[str, Tensor]:
     if fitted["held_out"] is not None:
         if not kind.searched:
             raise ModelFileError(f"classifier.fitted.held_out contradicts {part['estimator']}")
-        if not all(0 <= share <= 1 for share in fitted["held_out"]):
-            raise ModelFileError(f"classifier.fitted.held_out is {fitted['held_out']}, not an accuracy and its error")
-        tensors["sigmoid"] = Tensor("F64", (rows, 2))
+        accuracy, error, slope = fitted["held_out"]
+        if not (0 <= accuracy <= 1 and 0 <= error <= 1 and slope > 0):
+            raise ModelFileError(f"classifier.fitted.held_out is {fitted['held_out']}: not an accuracy, its error and a slope")
     if searched is not None:
         tensors |= {"gammas": Tensor("F64", (searched[0],)), "scores": Tensor("F64", tuple(searched))}
     return tensors
@@ -103,7 +100,7 @@ def expect(part: Any) -> dict[str, Tensor]:
 
 def build(part: dict[str, Any], arrays: dict[str, Array]) -> BaseEstimator:
     """The classifier as it was before it was saved."""
-    kind, fitted = CLASSIFIERS[part["estimator"]], part["fitted"]
+    kind, fitted = CLASSIFIERS[part["estimator"]], _with_held_out(part["fitted"])
     model = kind.cls(**from_json(kind.cls, part["parameters"]))
     model.classes_ = classes_from_json(fitted["classes"])
     model.coef_, model.intercept_, model.n_features_in_ = arrays["coef"], arrays["intercept"], fitted["features"]
@@ -112,9 +109,14 @@ def build(part: dict[str, Any], arrays: dict[str, Array]) -> BaseEstimator:
     if kind.searched:
         model.gammas_, model.scores_ = arrays["gammas"], arrays["scores"]
     if fitted["held_out"] is not None:
-        accuracy, error = fitted["held_out"]
-        model.held_out_, model.sigmoid_ = (float(accuracy), float(error)), arrays["sigmoid"]
+        accuracy, error, slope = fitted["held_out"]
+        model.held_out_, model.slope_ = (float(accuracy), float(error)), float(slope)
     return model
+
+
+def _with_held_out(fitted: Any) -> Any:
+    """Files from before `held_out` existed have none."""
+    return {"held_out": None, **fitted} if isinstance(fitted, dict) else fitted
 
 
 def classes_to_json(classes: Array) -> dict[str, Any]:

@@ -9,6 +9,9 @@ from poolwise.method.recipe import FAMILIES
 from poolwise.modelfile.strict_json import ModelFileError, anything, decode, encode, fields
 from poolwise.support.parameters import Family, Part
 
+# Parameters that files of this format may lack: they were added later, and their defaults mean what the part did before.
+_ADDED = {"SecondOrder": ("directions", "directions_by")}
+
 
 def part_to_json(part: Part) -> dict[str, Any]:
     """A part with the name of its class and all its parameters.
@@ -23,13 +26,13 @@ def part_to_json(part: Part) -> dict[str, Any]:
 
 
 def part_from_json(family: Family[Any], value: Any, where: str) -> Any:
-    """What `part_to_json` was given, checked. A parameter that an older file does not name has its default."""
+    """What `part_to_json` was given, checked; exactly the parameters that the class has now, but for those of `_ADDED`."""
     name = value.get("part") if isinstance(value, dict) else None
     if not isinstance(name, str) or name not in family.by_class:
         raise ModelFileError(f"{where} must be one of the parts {', '.join(family.by_class)}; it is {repr(value)[:80]}")
     cls = family.by_class[name]
-    known = {name: encode(one.default) for name, one in cls.described().items()}
-    fields({**known, **value}, where, dict.fromkeys(("part", *known), anything))
+    added = {key: cls.described()[key].default for key in _ADDED.get(name, ())}
+    fields({**added, **value}, where, dict.fromkeys(("part", *cls.described()), anything))
     return cls(**{name: decode(entry) for name, entry in value.items() if name != "part"}).checked()
 
 

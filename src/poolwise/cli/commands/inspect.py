@@ -197,7 +197,7 @@ def _show(result: dict[str, Any], layer: "Layer", parts: dict[str, str]) -> None
         came = f"{'converged' if classifier['converged'] else 'NOT converged'} in {classifier['n_iter']} rounds"
         lines["classifier"] = f"{classifier['estimator']}, gamma {classifier['gamma']:.3g}, {came}"
         if classifier["held_out"] is not None:
-            accuracy, error = classifier["held_out"]
+            accuracy, error, _ = classifier["held_out"]
             lines["held out"] = f"{accuracy:.2%} ± {error:.2%} of its training images right, by models of others"
     lines["seconds"] = ", ".join(f"{name} {seconds:.1f}" for name, seconds in fitted["timings"].items())
     lines["libraries"] = ", ".join(f"{name} {version}" for name, version in result["libraries"].items())

@@ -160,11 +160,12 @@ def _section(results: Results) -> str:
 
 Codes are chosen from 1,600 with labels (`selection="supervised"`), unless another way is named. *Products* are multiplications
 per position and number of a patch: a code costs one, its mirror image another, second-order pooling K²/d more, and directions
-what their product with a cell's numbers takes. γ was chosen on a fifth of the training images, whose labels selection had seen,
-so "held out" is a little high; directions by labels had not seen these. No choice was made on test images. EuroSAT: 13 bands at
-32×32, 2,000 labels, each band scaled to mean 128 and standard deviation 40; α = 0.1 and a scale without offset were chosen by
-five folds of the training images (96.1 % there, 94.5 % with α = 0.25 and the offset). Runs are seeds, or with few labels draws
-of the labelled images. Milliseconds are of one image on two cores, often next to other work.
+what their product with a cell's numbers takes. γ was chosen on a fifth of the training images (on each fifth of up to 5,000
+images), whose labels selection had seen, so "held out" is a little high; directions by labels had not seen these. No choice was
+made on test images. EuroSAT: 13 bands at 32×32, 2,000 labels, each band scaled to mean 128 and standard deviation 40; α = 0.1
+and a scale without offset were chosen by five folds of the training images (96.1 % there, 94.5 % with α = 0.25 and the offset).
+Runs are seeds, or with few labels draws of the labelled images. Milliseconds are of one image on two cores, often next to other
+work.
 
 ### Does it matter how codes are chosen?
 

@@ -171,7 +171,8 @@ def learn_directions(
             return replace(layer, projection=leading_directions(C, count, rng=rng, engine=engine))
     known = np.asarray(np.isfinite(targets).all(axis=1))
     centred = np.where(known[:, None], targets - targets[known].mean(axis=0), 0).astype(np.float32)
-    centred = centred[:, : 1 if centred.shape[1] == 2 else None]  # of two classes, one says it all
+    if centred.shape[1] == 2 and np.array_equal(centred[:, 0], -centred[:, 1]):
+        centred = centred[:, :1]  # of two classes, one says it all
     B = np.zeros((layer.n_cells, width, centred.shape[1]))
     with stages.stage("labels", len(images)) as update:
         for rows, pooled in pooled_blocks(ready, images, engine):

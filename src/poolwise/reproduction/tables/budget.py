@@ -213,7 +213,7 @@ def _draw(results: Results) -> "Figure":
         ax.set_xlabel("products per position and number of a patch")
         ax.set_ylabel("test accuracy %")
         ax.set_title(title, fontsize=11)
-        ax.legend(frameon=False, fontsize=9)
+        ax.legend(frameon=False, fontsize=9, loc="lower right")
     return figure
 
 

@@ -103,8 +103,7 @@ class CentredRows:
         def product(rows: slice) -> None:
             np.subtract(right @ self._block(rows).T, shift, out=out[:, rows])
 
-        for _ in self.engine.map(product, self.blocks):
-            pass
+        self.engine.run(product, self.blocks)
         return out
 
     def transposed_times(self, R: Array) -> Array:
@@ -146,6 +145,5 @@ def project(X: Array, W: Array, b: Array, engine: Threads) -> Array:
     def product(rows: slice) -> None:
         np.add(X[rows].astype(np.float64, copy=False) @ W.T, b, out=out[rows])
 
-    for _ in engine.map(product, spans(len(X), _rows_per_block(*X.shape))):
-        pass
+    engine.run(product, spans(len(X), _rows_per_block(*X.shape)))
     return out

@@ -242,8 +242,7 @@ def _kernel(rows: CentredRows, tau: float, dtype: type) -> Array:
             a, b = tile
             K[a, b] += part[a] @ part[b].T
 
-        for _ in rows.engine.map(multiply, pairs):
-            pass
+        rows.engine.run(multiply, pairs)
     for a, b in pairs:
         if a != b:
             K[b, a] = K[a, b].T

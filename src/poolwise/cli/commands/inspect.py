@@ -111,7 +111,7 @@ def _in_one_line(description: "Description", classes: int | None) -> str:
     (H, W, c), (ph, pw), K = layer.image_shape, layer.descriptor.window(1, 1), len(layer.codes)
     kind = None if layer.projection is None else layer.projection.kind
     chosen = ""
-    if M is not None and kind != "pca":
+    if M is not None and not layer.projects_all_codes:
         chosen = f" selected from {M:,} by {WAYS[description.parameters['selection']].title}"
     grids = " + ".join(f"{rows}×{columns}" for rows, columns in layer.pooling.grids)
     classifier = "" if classes is None else f", and a linear SVM for {classes:,} classes"
@@ -132,7 +132,7 @@ def _check_has_clusters(path: Path, description: "Description") -> None:
         raise ModelFileError(
             f"{path} was saved with --slim, without its candidates; draw --codes instead, or fit without --slim"
         )
-    if description.layer.projection is not None and description.layer.projection.kind == "pca":
+    if description.layer.projects_all_codes:
         raise ModelFileError(
             f"{path} keeps all its candidates (--projection pca), so no code represents others; draw --codes instead"
         )

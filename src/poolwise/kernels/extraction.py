@@ -55,10 +55,11 @@ class Atoms(NamedTuple):
 
 
 class Tiling(NamedTuple):
-    """Most positions whose pixels are laid out at once, and most in one product."""
+    """Most positions whose pixels are laid out at once, most in one product, and most in one product of activations."""
 
     positions: int
     rows: int
+    square_rows: int
 
 
 @compiled()
@@ -356,4 +357,4 @@ def extract_block(planes: Array, cut: Patches, folded: Dictionary, cells: Atoms,
                             pool_tile(Z, n0, n1, (y0, x0), wide, y_edges, x_edges, signs, thetas, how, t, into)
                         k = to
                 if outer:
-                    add_outer_products(F, end, product, atoms[i])
+                    add_outer_products(F, end, tiling.square_rows, product, atoms[i])

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from poolwise.engine.blas import product_tile
+from poolwise.engine.blas import product_tile, square_rows
 from poolwise.kernels import constants
 from poolwise.kernels import extraction as loops
 from poolwise.method.descriptors import Patches
@@ -62,7 +62,7 @@ class FusedPass(Pass):
             self.patches,
             self.dictionary,
             loops.Atoms(cells.y_edges, cells.x_edges, how),
-            loops.Tiling(_POSITIONS_PER_TILE, self.rows),
+            loops.Tiling(_POSITIONS_PER_TILE, self.rows, square_rows(outputs)),
             atoms,
         )
         return pooling.combine(atoms, cells)

@@ -85,6 +85,32 @@ def loss(problems, F):
     return (weight * np.maximum(0, 1 - Y * F) ** 2).sum(axis=1) / problems.weight.sum(axis=1)[problems.fold]
 
 
+@pytest.mark.parametrize("k", [2, 3, 10, 24, 25])
+@pytest.mark.parametrize(("N", "d"), [(1, 5), (7, 1023), (2050, 1030), (3, 2049)])
+def test_margins_of_few_and_of_many_problems(rng, engine, k, N, d):
+    X, V = rng.normal(size=(N, d)).astype(np.float32) + 3, rng.normal(size=(k, d))
+    rows = CentredRows(X, np.ones(N), engine)
+    rows.X = X  # as it is where it is large
+    expected = V @ np.where(rows.constant, 0, X.astype(np.float64) - rows.mean).T
+    found = rows.times(V)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, atol=2e-5 * np.sqrt(d) * np.abs(X).max())
+
+
+def test_a_factor_that_is_there_is_not_computed_again(rng, engine, monkeypatch):
+    """The γ that folds have chosen is the one that the last model is learned with."""
+    B, computed = rng.normal(size=(5, 9)), []
+    original = Factor._factor
+    monkeypatch.setattr(Factor, "_factor", lambda self, *given: computed.append(1) or original(self, *given))
+    factor, x = Factor(B @ B.T), np.ones(5)
+    for added, least, count in ((x, 0.0, 1), (x.copy(), 0.0, 1), (2 * x, 0.0, 2), (2 * x, 1e-3, 3), (x, 0.0, 4)):
+        factor.add_to_diagonal(added, engine, least)
+        assert len(computed) == count
+        np.testing.assert_allclose(
+            factor.solve(np.eye(5), engine), np.linalg.inv(B @ B.T + np.diag(added) + least * np.eye(5)), rtol=1e-6, atol=1e-9
+        )
+
+
 def test_slopes_and_steps_are_derivatives_of_the_loss(rng, engine, problems):
     F, P, t = rng.normal(size=(8, 30)), rng.normal(size=(8, 30)), rng.uniform(size=8)
     first, second = problems.slopes(F, P, t, engine)

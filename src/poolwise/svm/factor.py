@@ -48,15 +48,19 @@ class Factor:
         self._blocks = spans(len(A), _ROWS_PER_BLOCK)
         self.dtype: type = A.dtype.type
         self.extra = 0.0
+        self._known: tuple[Array, float] | None = None  # x and the least ε of the factor that is there
 
     def add_to_diagonal(self, x: Array, engine: Threads, least: float = 0.0) -> None:
-        """Factor A + diag(x) + ε I, ε at least `least`."""
-        diagonal = self._diagonal + x
+        """Factor A + diag(x) + ε I, ε at least `least`; nothing is computed where that is there already."""
+        if self._known is not None and self._known[1] == least and np.array_equal(self._known[0], x):
+            return
+        diagonal, self._known = self._diagonal + x, None
         self.extra = least
         while True:
             if not np.isfinite(diagonal).all() or self.extra > diagonal.max():
                 raise ValueError("the features are too large to be multiplied with each other; rescale them")
             if self._factor(diagonal + self.extra, engine):
+                self._known = x.copy(), least
                 return
             self.extra = 10 * max(self.extra, float(np.finfo(self._A.dtype).eps) * float(diagonal.max()))
 

@@ -35,6 +35,25 @@ def test_labels_reach_the_selection(made, poolwise, tmp_path, classifier):
     np.testing.assert_array_equal(features.transform(images), expected.transform(images))
 
 
+@pytest.mark.parametrize(
+    ("more", "kind", "words"),
+    [
+        (SUPERVISED, "LinearSVMCV", "a little high, since codes were chosen by their labels too"),
+        (("--pool", "second_order", "--directions", "9", "--directions-by", "labels"), "LinearSVM", None),
+        (
+            ("--pool", "second_order", "--directions", "9", "--directions-by", "labels", "--classifier", "cv"),
+            "LinearSVMCV",
+            "far too high, since the features were learned from their labels",
+        ),
+    ],
+)
+def test_folds_choose_gamma_unless_directions_know_the_labels(made, poolwise, tmp_path, more, kind, words):
+    done = poolwise("fit", made.train, "-o", tmp_path / "m.safetensors", *QUICK, *more)
+    assert done.code == 0
+    assert type(load(tmp_path / "m.safetensors")[1]).__name__ == kind
+    assert words in done.out if words else "held out" not in done.out
+
+
 def test_numbers_to_predict_serve_where_there_is_no_classifier(poolwise, tmp_path, three_classes):
     images, _ = three_classes["train"]
     y = images.mean(axis=(1, 2, 3))

@@ -84,11 +84,16 @@ class Recipe(Described):
     @property
     def uses_labels(self) -> bool:
         """Whether codes are chosen with labels, or directions learned from them."""
-        return self.selects_by_labels or self.pooling.needs_labels(self.encoder.sides * self.n_codes)
+        return self.selects_by_labels or self.projects_by_labels
 
     @property
     def selects_by_labels(self) -> bool:
         return self.n_candidates is not None and self.projection != "pca" and WAYS[self.selection].needs_labels
+
+    @property
+    def projects_by_labels(self) -> bool:
+        """Whether directions are learned from labels: features that know these, so that folds of a classifier say nothing."""
+        return self.pooling.needs_labels(self.encoder.sides * self.n_codes)
 
     def check_choice(self) -> None:
         """What `reselect` may change, once more together."""

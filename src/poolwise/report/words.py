@@ -12,6 +12,7 @@ _COLOURS = {1: "grey", 3: "colour"}
 _WHY = {"random": "at random", "supervised": "because together they predict the labels best"}
 _NOTED = {
     "max": "how strongly it is present",
+    "both": "how much of it there is and how strongly it is present",
     "second_order": "how strongly every two of them are present together",
 }
 _SYMMETRIES = {

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from poolwise.modelfile import Description
 
 _COLOURS = {1: "grey", 3: "colour"}
+_POOLINGS = {"second_order": "second-order", "both": "average and max"}
 _PROJECTIONS = {
     "nystrom": ", Nyström projection",
     "pca": ", projected by PCA",
@@ -115,7 +116,7 @@ def _in_one_line(description: "Description", classes: int | None) -> str:
         chosen = f" selected from {M:,} by {WAYS[description.parameters['selection']].title}"
     grids = " + ".join(f"{rows}×{columns}" for rows, columns in layer.pooling.grids)
     classifier = "" if classes is None else f", and a linear SVM for {classes:,} classes"
-    pooling = layer.pooling.word.replace("_", "-")  # second-order
+    pooling = _POOLINGS.get(layer.pooling.word, layer.pooling.word)
     projected = _PROJECTIONS[kind].format(rows=0 if layer.projection is None else len(layer.projection.T))
     return (
         f"{layer.n_features:,} features of {H}×{W} {_COLOURS.get(c, f'{c}-channel')} images: {K:,} codes of {ph}×{pw} "

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.linalg
 
 from poolwise.engine.threads import Threads
+from poolwise.kernels.products import FEW, times_few
 from poolwise.support.blocks import spans
 from poolwise.support.types import Array
 
@@ -155,11 +156,16 @@ def leading_spectrum(C: Array, count: int, *, rng: np.random.Generator, engine: 
 
 def times(C: Array, Q: Array, engine: Threads) -> Array:
     """C Q in float32, in blocks of rows, so that no copy of C is made."""
-    return np.concatenate(list(engine.map(_rows_times, spans(len(C), _ROWS_PER_BLOCK), C, Q)))
+    return np.concatenate(list(engine.map(_rows_times, spans(len(C), _ROWS_PER_BLOCK), C, np.ascontiguousarray(Q.T))))
 
 
-def _rows_times(rows: slice, C: Array, Q: Array) -> Array:
-    return C[rows].astype(np.float32) @ Q
+def _rows_times(rows: slice, C: Array, columns: Array) -> Array:
+    block = C[rows].astype(np.float32, copy=False)
+    if len(columns) > FEW:
+        return block @ columns.T
+    out = np.empty((len(columns), len(block)), np.float32)
+    times_few(block, columns, out)
+    return out.T
 
 
 def leading_subspace(C: Array, count: int, rng: np.random.Generator, engine: Threads) -> tuple[Array, Array]:

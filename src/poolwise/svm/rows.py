@@ -11,6 +11,7 @@ import numpy as np
 
 from poolwise.engine.threads import Threads
 from poolwise.kernels import svm as loops
+from poolwise.kernels.products import FEW, times_few
 from poolwise.support.blocks import spans
 from poolwise.support.types import Array
 
@@ -20,7 +21,6 @@ _ROWS_PER_LONG_BLOCK, _NUMBERS_PER_LONG_BLOCK, _LONG_BLOCKS = 256, 1 << 22, 64
 _SMALL_BYTES = 1 << 23  # bytes that may as well be float64
 _CONSTANT_SHARE, _TINY_STD = 1e-14, 1e-100
 _FAR_STDS = 100.0
-_FEW_PROBLEMS = 24  # that are multiplied without BLAS, which copies X for them
 
 
 class CentredRows:
@@ -101,12 +101,12 @@ class CentredRows:
         out = np.empty((len(V), len(self.X)), self.X.dtype)
         shift = np.zeros((len(V), 1), self.X.dtype) if self._shift_first else (V @ self.mean)[:, None].astype(self.X.dtype)
 
-        few = 1 < len(V) <= _FEW_PROBLEMS and self.X.dtype == np.float32 and self.X.flags.c_contiguous
+        few = 1 < len(V) <= FEW and self.X.dtype == np.float32 and self.X.flags.c_contiguous
 
         def product(rows: slice) -> None:
             if few:
                 part = np.empty((len(right), rows.stop - rows.start), np.float32)
-                loops.few_margins(self._block(rows), right, part)
+                times_few(self._block(rows), right, part)
             else:
                 part = right @ self._block(rows).T
             np.subtract(part, shift, out=out[:, rows])

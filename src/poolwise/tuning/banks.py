@@ -25,7 +25,7 @@ from poolwise.support.types import Array
 from poolwise.tuning.settings import Setting
 
 CEILING = 512 << 20  # bytes of the pooled numbers of a group
-_PATCHES, _PATCHES_PER_CODE, _ROUNDS = 50_000, 20, 15  # fewer than a fit takes
+PATCHES, PATCHES_PER_CODE, ROUNDS = 30_000, 20, 10  # fewer than a fit takes
 _ROWS_PER_BLOCK = 4096
 
 
@@ -81,7 +81,7 @@ def learn_bank(setting: Setting, images: Array, targets: Array | None, *, seed: 
     targets : (n, t) what codes are chosen by, for selection="supervised"
     """
     M = setting.n_candidates or setting.n_codes
-    recipe = setting.recipe(n_patches=max(_PATCHES, _PATCHES_PER_CODE * M), dictionary=KMeans(max_iter=_ROUNDS))
+    recipe = setting.recipe(n_patches=max(PATCHES, PATCHES_PER_CODE * M), dictionary=KMeans(max_iter=ROUNDS))
     recipe = recipe.fitted_to(images.shape[1:])
     _, layer = learn_codes(recipe, images, rng=np.random.default_rng(seed), engine=engine, stages=stages)
     if setting.n_candidates is None:

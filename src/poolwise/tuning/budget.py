@@ -4,8 +4,11 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Self
 
-from poolwise.support.parameters import Number, Whole
+from poolwise.support.parameters import Choice, Number, Whole
+
+SECONDS = 120.0
 
 
 @dataclass
@@ -25,6 +28,14 @@ class Budget:
     clock: Callable[[], float] = time.perf_counter
     used: int = 0
     begun: float = field(default=0.0)
+
+    @classmethod
+    def of(cls, seconds: float | str | None, trials: int | None) -> Self:
+        """As given; "auto" is 120 seconds, or none where trials are given."""
+        if isinstance(seconds, str):
+            Choice(("auto",)).check("seconds", seconds)
+            seconds = SECONDS if trials is None else None
+        return cls(seconds, trials)
 
     def start(self) -> None:
         Number(0.0, none=True).check("seconds", self.seconds)

@@ -11,9 +11,10 @@ from typing import Any
 
 from poolwise.tuning.effects import effects_of
 from poolwise.tuning.result import Trial
-from poolwise.tuning.settings import Setting, fits
+from poolwise.tuning.settings import Setting
 from poolwise.tuning.space import FACTORS, OF_BANKS, Space
 
+WORTH = 0.002  # a gain that is worth another trial
 _BESIDE_LEADER = 0.5  # a neighbour of the best whose change was never tried counts as half a standard error better
 
 
@@ -39,6 +40,8 @@ def combinations(trials: Sequence[Trial], space: Space) -> list[Setting]:
             expected[setting] = leader.score + gain
         for setting in _beside(leader.setting, values, gains, space):
             expected.setdefault(setting, leader.score + _BESIDE_LEADER * leader.error)
+        for setting in _more_codes(leader.setting, values):
+            expected[setting] = max(expected.get(setting, 0.0), leader.score + _BESIDE_LEADER * leader.error)
     found = [setting for setting in expected if setting not in tried]
     return sorted(found, key=lambda setting: -expected[setting])
 
@@ -61,20 +64,20 @@ def _promising(
     """The leader's value, and those that gained more than it."""
     own = getattr(leader, name)
     least = _gain(gains, name, leader, base)
-    better = [value for value in values if value != own and gains.get((name, value), 0.0) > max(least, 0.0)]
-    if own != getattr(base, name) and least < 0:
+    better = [value for value in values if value != own and gains.get((name, value), 0.0) > max(least, 0.0) + WORTH]
+    if own != getattr(base, name) and least < -WORTH:
         better.append(getattr(base, name))
     return (own, *better)
+
+
+def _more_codes(leader: Setting, values: dict[str, tuple[Any, ...]]) -> list[Setting]:
+    """The next number of codes: more of them pay with more images, so what few images said of it counts little."""
+    larger = [count for count in values["n_codes"] if count > leader.n_codes]
+    return [leader.but(n_codes=min(larger))] if larger else []
 
 
 def _beside(
     leader: Setting, values: dict[str, tuple[Any, ...]], gains: dict[tuple[str, Any], float], space: Space
 ) -> list[Setting]:
     """Neighbours of the leader in one factor whose value was never compared."""
-    found = []
-    for name, all_values in values.items():
-        for value in all_values:
-            setting = leader.but(**{name: value})
-            if value != getattr(leader, name) and (name, value) not in gains and fits(setting, space.image_shape):
-                found.append(setting)
-    return found
+    return [setting for name in values for setting in space.beside(leader, name) if (name, getattr(setting, name)) not in gains]

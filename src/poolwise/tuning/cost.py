@@ -24,13 +24,14 @@ from poolwise.method.symmetry import N_COPIES
 from poolwise.method.whitening import identity
 from poolwise.support.memory import available_bytes
 from poolwise.support.types import Array
+from poolwise.tuning.banks import PATCHES, PATCHES_PER_CODE, ROUNDS
 from poolwise.tuning.settings import Setting
 
 SHARE_OF_MEMORY = 0.4
 _MS_PER_PRODUCT, _MS_PER_ACTIVATION, _MS_PER_ROOT, _MS_PER_FEATURE = 1.5e-8, 1.2e-6, 4.5e-7, 3e-6
 _FLOPS = 4e10
 _ROUNDS_OF_SVM, _GAMMAS = 20, 4
-_SECONDS_PER_BANK, _SECONDS_PER_CANDIDATE_CUBED = 0.6, 8 / 800**3
+_SECONDS_PER_CANDIDATE_CUBED = 6 / 800**3
 _TIMED_IMAGES, _TIMES = 48, 2
 
 
@@ -73,12 +74,15 @@ def nominal_classifier(features: int, n: int, m: int, classes: int) -> float:
     return 0.02 + 2 * (gram + rounds) / _FLOPS
 
 
-def nominal_bank(setting: Setting, n: int) -> float:
-    """Seconds to learn its codes."""
-    M = setting.n_candidates or setting.n_codes
+def nominal_bank(setting: Setting, image_shape: tuple[int, int, int], n: int) -> float:
+    """Seconds to learn its codes from n images."""
+    M, d = setting.n_candidates or setting.n_codes, setting.patch_size**2 * image_shape[2]
+    patches = max(PATCHES, PATCHES_PER_CODE * M)
+    seconds = 0.1 + 2 * patches * d * (ROUNDS * M + d) / _FLOPS
     if setting.n_candidates is None:
-        return _SECONDS_PER_BANK * max(1.0, M / 200)
-    return _SECONDS_PER_BANK * max(1.0, M / 200) + _SECONDS_PER_CANDIDATE_CUBED * M**3 + 2e-3 * n * M / 800
+        return seconds
+    responses = nominal_milliseconds(setting.but(n_codes=M, selection="kmeans", alpha=(0.25,), pool="average"), image_shape)
+    return seconds + _SECONDS_PER_CANDIDATE_CUBED * M**3 + n * responses / 1000
 
 
 class Pace:

@@ -15,6 +15,7 @@ from poolwise.tuning.space import FACTORS
 from poolwise.tuning.splits import compare, standard_error
 
 SMALL = 0.003  # a difference that does not matter: 0.3 points
+_USUAL = 0.015  # how large effects are, about
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,8 @@ class Effect:
 
     @property
     def gain(self) -> float:
-        """The difference, drawn towards 0 as far as it may be chance."""
-        d, e = self.difference, self.error
-        return 0.0 if abs(d) <= e else d * (1 - (e / d) ** 2)
+        """The difference, drawn towards 0 as far as it may be chance: d τ² / (τ² + e²), with τ as effects usually are."""
+        return self.difference * _USUAL**2 / (_USUAL**2 + self.error**2)
 
 
 def effects_of(trials: Iterable[Trial], references: dict[str, Any], factors: Sequence[str] = tuple(FACTORS)) -> list[Effect]:

@@ -99,7 +99,7 @@ class Evaluator:
             self._layers[key] = learn_bank(
                 setting, images, targets, seed=self.seed, engine=self.engine, stages=_Telling(self.tell)
             )
-            self.pace.add("codes", nominal_bank(setting, rung.n), time.perf_counter() - begun)
+            self.pace.add("codes", nominal_bank(setting, self.task.image_shape, rung.n), time.perf_counter() - begun)
         return self._layers[key]
 
     def _targets(self, labels: Array) -> Array:
@@ -132,7 +132,7 @@ class Evaluator:
         for found in group(settings, rung.n + rung.m):
             key = _codes_key(found.union)
             if key not in known and not self.has_codes(found.union, rung):
-                codes += nominal_bank(found.union, rung.n)
+                codes += nominal_bank(found.union, self.task.image_shape, rung.n)
             known.add(key)
             images += nominal_milliseconds(found.union, self.task.image_shape) * (rung.n + rung.m) / 1000
             for setting in found.settings:

@@ -9,24 +9,26 @@ import numpy as np
 from poolwise.engine.threads import Threads
 from poolwise.support.progress import Stages, Update, silent
 from poolwise.tuning.budget import Budget
-from poolwise.tuning.combining import combinations
+from poolwise.tuning.combining import WORTH, combinations
 from poolwise.tuning.cost import measured_milliseconds, nominal_milliseconds
+from poolwise.tuning.effects import Effect
 from poolwise.tuning.evaluate import Evaluator
 from poolwise.tuning.limits import Limits
 from poolwise.tuning.result import Trial, keep
-from poolwise.tuning.settings import Setting, fits
-from poolwise.tuning.space import Space
-from poolwise.tuning.splits import Rung, Splits, Task, standard_error
+from poolwise.tuning.settings import Setting
+from poolwise.tuning.space import OF_BANKS, Space
+from poolwise.tuning.splits import MOST_HELD, Rung, Splits, Task, compare, standard_error
 from poolwise.tuning.store import Store
 
 FIRST_IMAGES, PER_CLASS, MORE = 500, 5, 3  # images of the first rung, at least so many a class, and times as many in the next
 _FEWEST_IMAGES = 200
 _HANDFUL = 5
 # Shares of the budget after which each phase ends: of seconds, and of trials, which are cheap in the first ones
-_ENDS = {"views": (0.13, 0.3), "second order": (0.28, 0.5), "banks": (0.45, 0.7), "combinations": (0.75, 0.9)}
+_ENDS = {"views": (0.1, 0.25), "second order": (0.22, 0.45), "banks": (0.45, 0.7), "combinations": (0.75, 0.9)}
 _SHARE_OF_FIRST_PASS = 0.06  # of the seconds, for one extraction of the first rung
 _LARGEST_PIXELS, _LARGEST_FEATURES = 1 << 30, 1 << 30  # bytes of a rung
 _ROUNDS_OF_COMBINING = 6
+_HARDLY_MORE = 1.4  # times as many images are not worth another rung
 _MOST_DIRECTIONS = 500
 _RESERVE = 0.95  # of the time left, for what estimates do not know
 
@@ -64,16 +66,17 @@ class Phases:
         """All phases, until the budget is used."""
         rng = np.random.default_rng(self.seed)
         first = self._first_rung()
-        views = self.space.views(rng)
-        self._try("views", views, first)
-        self._try("second order", self._with_directions(self.space.second_order(rng)), first)
-        self._try("banks", self._banks(first), first)
-        second = self.splits.rung(MORE * first.n)
+        for some in self.space.views(rng):
+            self._try("views", some, first)
+        for some in self.space.second_order(rng):
+            self._try("second order", self._with_directions(some), first)
+        self._banks(first)
+        second = self._next_rung(first)
         self._combine(first, second)
-        if self._last_rung(second) == second:  # there are no more images: what is left goes into combinations
+        last = self._last_rung(second)
+        if last == second:  # there are no more images: what is left goes into combinations
             self._combine(second, second, until=(1.0, 1.0))
             return
-        last = self._last_rung(second)
         self._try("finalists", [trial.setting for trial in self._finalists(second)], last, until=(1.0, 1.0))
 
     def _first_rung(self) -> Rung:
@@ -91,11 +94,33 @@ class Phases:
         pixel = np.dtype(self.task.images.dtype).itemsize
         return max(_FEWEST_IMAGES, _LARGEST_PIXELS // (2 * pixel * math.prod(self.task.image_shape)))
 
-    def _banks(self, rung: Rung) -> list[Setting]:
-        """The best of each order with one factor of the bank changed."""
-        leaders = [self._best(rung, second) for second in (False, True)]
-        found = [leader.setting.but(**change) for leader in leaders if leader is not None for change in self.space.banks()]
-        return [setting for setting in found if fits(setting, self.task.image_shape)]
+    def _banks(self, rung: Rung) -> None:
+        """The factors of the bank one after the other, each with what the others were best with; the better order first.
+
+        Few codes of second order say as much about these factors as many, and cost less.
+        """
+        leaders = [trial for trial in (self._best(rung, True), self._best(rung, False)) if trial is not None]
+        for leader in sorted(leaders, key=lambda trial: -trial.score):
+            setting = leader.setting
+            if setting.is_second_order:
+                setting = setting.but(n_codes=min(self.space.second["n_codes"]))
+                self._try("banks", [setting], rung)
+            for name in OF_BANKS:
+                self._try("banks", self.space.beside(setting, name), rung)
+                setting = self._moved(setting, name, rung)
+
+    def _moved(self, setting: Setting, name: str, rung: Rung) -> Setting:
+        """The setting with the value of a factor that gained most, if any gain is worth it."""
+        best, gain = setting, WORTH
+        own = self.trials.get((setting, rung.key))
+        for other in self.space.beside(setting, name):
+            trial = self.trials.get((other, rung.key))
+            if own is not None and trial is not None:
+                difference, error = compare(trial.each, own.each)
+                found = Effect(name, None, None, difference, error, 1, rung.n).gain
+                if found > gain:
+                    best, gain = other, found
+        return best
 
     def _best(self, rung: Rung, second: bool) -> Trial | None:
         here = [trial for trial in self._of(rung) if trial.setting.is_second_order is second]
@@ -127,6 +152,12 @@ class Phases:
             if not self._try("combinations", settings, rung, until=(end[0], end[1])) and share >= 1:
                 return
 
+    def _next_rung(self, rung: Rung) -> Rung:
+        """Three times as many images, or all where these are hardly more."""
+        found = self.splits.rung(MORE * rung.n)
+        every = self.splits.rung(self._most_images())
+        return every if every.n < _HARDLY_MORE * found.n else found
+
     def _finalists(self, rung: Rung) -> list[Trial]:
         here = self._of(rung)
         return keep(here, min(1.0, _HANDFUL / len(here))) if here else []
@@ -142,10 +173,17 @@ class Phases:
         widest = max(setting.n_features for setting in finalists)
         n = min(most, max(rung.n, _LARGEST_FEATURES // (4 * widest) - len(self.splits.folds[0][1])))
         left = _RESERVE * self.budget.seconds_until(1.0)
-        while n > 1.5 * rung.n and self.evaluator.seconds(finalists, self.splits.rung(n)) > left:
+        if n < _HARDLY_MORE * rung.n:  # no more images, but more folds
+            for folds in range(len(self.splits.folds), rung.folds, -1):
+                found = replace(rung, folds=folds)
+                if rung.m * folds <= MOST_HELD and self.evaluator.seconds(finalists, found) <= left:
+                    return found
+            return rung
+        while n >= _HARDLY_MORE * rung.n:
+            if self.evaluator.seconds(finalists, self.splits.rung(n)) <= left:
+                return self.splits.rung(n)
             n = int(0.9 * n)
-        found = self.splits.rung(n)
-        return found if found.n > 1.2 * rung.n or (found.size > rung.size and found.n == most) else rung
+        return rung
 
     def _try(self, phase: str, settings: Iterable[Setting], rung: Rung, until: tuple[float, float] | None = None) -> int:
         """Try settings, the most important first, as far as the budget of the phase goes; how many were new."""
@@ -168,7 +206,7 @@ class Phases:
                 else:
                     self.store.add(_key(setting, rung), found)
                     self._add(setting, rung, found)
-                if self.budget.is_used or self.budget.seconds_until(ends[0]) < -0.1 * (self.budget.seconds or 0):
+                if self.budget.is_used or self.budget.seconds_until(ends[0]) <= 0:
                     break
             self._update = silent
         return len(wanted)

@@ -110,7 +110,7 @@ class Search:
                     "held_out": len(trial.each),
                     "frontier": id(trial) in on_frontier,
                     "setting": trial.setting.words,
-                    "options": trial.setting.options,
+                    "options": trial.setting.short_options,
                 }
                 for trial in self.ranking
             ],

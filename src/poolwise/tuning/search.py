@@ -38,7 +38,7 @@ def tune(
     labels: Any = None,
     n_codes: int = 200,
     *,
-    seconds: float | None = 120,
+    seconds: float | str | None = "auto",
     trials: int | None = None,
     milliseconds: float | None = None,
     max_features: int | None = None,
@@ -55,10 +55,10 @@ def tune(
     labels : (n,) classes, or real numbers, which are predicted by ridge regression and scored by R²; default: those of a source
     n_codes : int
         At most this many codes.
-    seconds : float or None
-        How long to search, checked between trials; with None, `trials` alone ends it.
+    seconds : float, "auto" or None
+        How long to search, checked between trials. "auto": 120, or without a limit where `trials` are given.
     trials : int or None
-        How many trials. With seconds=None the same seed gives the same result, on any number of threads.
+        How many trials. Without seconds no clock decides: the same seed gives the same result, on any number of threads.
     milliseconds : float or None
         Leave out settings that take longer for an image.
     max_features : int or None
@@ -83,14 +83,14 @@ def tune(
     >>> rng = np.random.default_rng(0)
     >>> images = rng.integers(0, 256, size=(60, 12, 12, 1), dtype=np.uint8)
     >>> images[::2] //= 2
-    >>> search = tune(images, np.arange(60) % 2, n_codes=4, seconds=None, trials=6)
+    >>> search = tune(images, np.arange(60) % 2, n_codes=4, trials=6)
     >>> len(search.trials), search.best.n_codes <= 4
     (6, True)
     """
     return search_task(
         as_task(images, labels),
         n_codes,
-        Budget(seconds, trials),
+        Budget.of(seconds, trials),
         Limits(milliseconds, max_features),
         random_state=random_state,
         n_jobs=n_jobs,

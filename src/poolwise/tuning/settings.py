@@ -8,7 +8,7 @@ from typing import Any
 from poolwise.estimators import PooledFeatures
 from poolwise.method.descriptors import Patches
 from poolwise.method.encoders import Threshold
-from poolwise.method.pooling import Pool, Pooling, SecondOrder
+from poolwise.method.pooling import POOLINGS, Pool, Pooling, SecondOrder
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Standardize
 from poolwise.method.symmetry import SymmetryName
@@ -30,9 +30,9 @@ class Setting:
     scale_offset : added to the variances that features are divided by the roots of
     directions : of second order, numbers that each cell is projected on; None for all
 
-    >>> Setting(50, grid=(1,), pool="root", symmetry="mirror", scale_offset=1e-3).options
-    '--codes 50 --candidates none --pool second_order --normalize root --grid 1 --alpha 0.25 --one-sided --patch-size 6
-    --whitening-offset 0.1 --scale-offset 0.001 --symmetry mirror'
+    >>> Setting(50, grid=(1,), pool="max", symmetry="mirror").options
+    '--codes 50 --candidates none --pool max --grid 1 --alpha 0.25 --one-sided --patch-size 6 --whitening-offset 0.1
+    --scale-offset 0.01 --symmetry mirror'
     """
 
     n_codes: int
@@ -101,20 +101,38 @@ class Setting:
 
     @property
     def options(self) -> str:
-        """The same for `poolwise fit`."""
+        """The same for `poolwise fit`, with every factor, whatever its defaults are."""
+        return " ".join(text for text, _ in self._options())
+
+    @property
+    def short_options(self) -> str:
+        """The same without those that `poolwise fit` takes anyway."""
+        return " ".join(text for text, is_default in self._options() if not is_default)
+
+    def _options(self) -> list[tuple[str, bool]]:
+        """Each option with its value, and whether that is the default."""
+        own, usual = self.recipe(), PooledFeatures().recipe
+        word = "second_order" if self.is_second_order else self.pool
+        pooling = POOLINGS.switched(usual.pooling, word)
+        encoder = usual.encoder if isinstance(usual.encoder, Threshold) else Threshold()
         M = self.n_candidates
-        words = [f"--codes {self.n_codes} --candidates {'none' if M is None else M}"]
+        found = [(f"--codes {self.n_codes}", self.n_codes == usual.n_codes)]
+        found.append((f"--candidates {'none' if M is None else M}", M == usual.n_candidates))
         if M is not None:
-            words.append("--selection supervised")
-        words.append(f"--pool second_order --normalize {self.pool}" if self.is_second_order else f"--pool {self.pool}")
-        words.append(f"--grid {','.join(map(str, self.grid))}")
-        if self.directions is not None:
-            words.append(f"--directions {self.directions}")
-        words.append(f"--alpha {','.join(f'{alpha:g}' for alpha in self.alpha)}")
-        words.append("--two-sided" if self.two_sided else "--one-sided")
-        words.append(f"--patch-size {self.patch_size} --whitening-offset {self.whitening_offset:g}")
-        words.append(f"--scale-offset {self.scale_offset:g} --symmetry {self.symmetry or 'none'}")
-        return " ".join(words)
+            found.append(("--selection supervised", usual.selection == "supervised"))
+        found.append((f"--pool {word}", usual.pooling.word == word))
+        if isinstance(pooling, SecondOrder):
+            found.append((f"--normalize {self.pool}", pooling.normalize == self.pool))
+            directions = "none" if self.directions is None else self.directions
+            found.append((f"--directions {directions}", pooling.directions == self.directions))
+        found.append((f"--grid {','.join(map(str, self.grid))}", pooling.grids == own.pooling.grids))
+        found.append((f"--alpha {','.join(f'{alpha:g}' for alpha in self.alpha)}", encoder.thresholds == self.alpha))
+        found.append(("--two-sided" if self.two_sided else "--one-sided", encoder.two_sided == self.two_sided))
+        found.append((f"--patch-size {self.patch_size}", usual.descriptor == own.descriptor))
+        found.append((f"--whitening-offset {self.whitening_offset:g}", usual.whitening == own.whitening))
+        found.append((f"--scale-offset {self.scale_offset:g}", usual.scale == own.scale))
+        found.append((f"--symmetry {self.symmetry or 'none'}", usual.symmetry == self.symmetry))
+        return found
 
     @property
     def words(self) -> str:

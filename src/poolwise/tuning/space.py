@@ -26,7 +26,7 @@ FACTORS = {
     "n_codes": "codes",
     "scale_offset": "scale offset",
 }
-OF_BANKS = ("symmetry", "patch_size", "selection", "whitening_offset")  # the most promising first
+OF_BANKS = ("patch_size", "symmetry", "whitening_offset", "selection")  # in the order in which they are searched
 _PATCH_SIZES = (3, 4, 6, 8, 12, 16, 24, 32)
 _LARGEST_SMALL_PATCH, _SHARE_OF_SIDE = 8, 8
 _GRIDS = ((2,), (1,), (3,), (4,), (5,), (1, 2), (1, 2, 4))
@@ -63,21 +63,20 @@ class Space:
             if fits(setting, self.image_shape):
                 yield setting
 
-    def views(self, rng: np.random.Generator) -> list[Setting]:
-        """All settings of first order with the base's bank: first those that differ in one factor, then the rest at random."""
+    def views(self, rng: np.random.Generator) -> tuple[list[Setting], list[Setting]]:
+        """All settings of first order with the base's bank: those that differ in one factor, and the rest at random."""
         base = self.base
         fixed = {name: values[:1] if name in OF_BANKS else values for name, values in self.values.items()}
         return _nearest_first(list(self.all_of(fixed)), base, rng)
 
-    def banks(self) -> list[dict[str, Any]]:
-        """What the other banks change of a setting: one factor each."""
-        return [{name: value} for name in OF_BANKS for value in self.values[name][1:]]
+    def beside(self, setting: Setting, name: str) -> list[Setting]:
+        """The setting with every other value of one factor that the images allow."""
+        others = [setting.but(**{name: value}) for value in self.values_of(setting)[name] if value != getattr(setting, name)]
+        return [other for other in others if fits(other, self.image_shape)]
 
-    def second_order(self, rng: np.random.Generator) -> list[Setting]:
-        """All settings of second order with the base's patches and symmetry, in the same order as `views`."""
-        fixed = {
-            name: values[:1] if name in (*OF_BANKS, "alpha", "two_sided") else values for name, values in self.second.items()
-        }
+    def second_order(self, rng: np.random.Generator) -> tuple[list[Setting], list[Setting]]:
+        """All settings of second order with the base's patches and symmetry, as in `views`."""
+        fixed = {name: values[:1] if name in OF_BANKS else values for name, values in self.second.items()}
         return _nearest_first(list(self.all_of(fixed)), self.second_base, rng)
 
 
@@ -87,8 +86,8 @@ def make_space(image_shape: tuple[int, int, int], n_codes: int, *, with_labels: 
     with_labels : whether codes may be chosen with labels
 
     >>> space = make_space((32, 32, 3), 200)
-    >>> space.values["patch_size"], space.second["n_codes"], len(space.views(np.random.default_rng(0)))  # doctest: +SKIP
-    ((6, 3, 4, 8), (100, 50, 200), 84)
+    >>> space.values["patch_size"], space.second["n_codes"]
+    ((6, 3, 4, 8), (50, 100, 200))
     >>> make_space((5, 4, 3), 200).values["patch_size"]
     (4, 3)
     """
@@ -112,7 +111,7 @@ def make_space(image_shape: tuple[int, int, int], n_codes: int, *, with_labels: 
         "selection": ("kmeans", "supervised") if with_labels else ("kmeans",),
         "scale_offset": (FIRST_OFFSET,),
     }
-    fewer = dict.fromkeys(max(1, count) for count in (n_codes // 2, n_codes // 4, n_codes))
+    fewer = dict.fromkeys(max(1, count) for count in (n_codes // 4, n_codes // 2, n_codes))
     second = values | {
         "n_codes": tuple(fewer),
         "grid": tuple(grid for grid in _SECOND_GRIDS if grid in grids),
@@ -123,12 +122,11 @@ def make_space(image_shape: tuple[int, int, int], n_codes: int, *, with_labels: 
     return Space(image_shape, values, second)
 
 
-def _nearest_first(settings: list[Setting], base: Setting, rng: np.random.Generator) -> list[Setting]:
-    """By the number of factors that differ from the base; those that differ in several in random order."""
-    order = rng.permutation(len(settings))
-    far = [min(2, changes(setting, base)) for setting in settings]
-    near = [i for distance in (0, 1) for i in range(len(settings)) if far[i] == distance]
-    return [settings[i] for i in (*near, *(i for i in order if far[i] == 2))]
+def _nearest_first(settings: list[Setting], base: Setting, rng: np.random.Generator) -> tuple[list[Setting], list[Setting]]:
+    """The base and those that differ from it in one factor; those that differ in several, in random order."""
+    far = [changes(setting, base) for setting in settings]
+    near = [settings[i] for distance in (0, 1) for i in range(len(settings)) if far[i] == distance]
+    return near, [settings[i] for i in rng.permutation(len(settings)) if far[i] > 1]
 
 
 def changes(a: Setting, b: Setting) -> int:

@@ -6,6 +6,14 @@ import pytest
 from poolwise.datasets import load_photos
 
 
+@pytest.fixture(scope="session", autouse=True)
+def few_patches():
+    """Codes of few patches: searches are here for what they do, not for how good they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("poolwise.tuning.banks.PATCHES", 1500)
+        yield
+
+
 @pytest.fixture(scope="session")
 def small():
     """75 photos of three pictures at 16×16, (75, 16, 16, 3) uint8, and their labels."""

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from poolwise import KMeans
 from poolwise.engine.threads import Threads
 from poolwise.support.progress import Stages
-from poolwise.tuning.banks import dressed, group, learn_bank, pool_images, view
+from poolwise.support.randomness import seed_of
+from poolwise.tuning import banks
+from poolwise.tuning.banks import ROUNDS, dressed, group, learn_bank, pool_images, view
 from poolwise.tuning.settings import Setting
 from poolwise.tuning.space import make_space
 
@@ -79,14 +82,12 @@ def test_groups_stay_below_the_ceiling():
     assert len(groups) > len(group(settings, 100, 1 << 30))
 
 
-def test_codes_chosen_with_labels_are_of_the_images_learned_from(small):
+@pytest.mark.parametrize("selection", ["kmeans", "supervised"])
+def test_codes_are_those_of_a_fit_with_as_many_patches(small, selection):
     images, labels = small
+    setting = Setting(4, selection=selection, two_sided=True, symmetry="mirror")
     targets = np.where(labels[:, None] == np.unique(labels), 1.0, -1.0)
     with Threads(1) as engine:
-        made = [
-            learn_bank(Setting(4, selection="supervised"), images, some, seed=0, engine=engine, stages=QUIET).codes
-            for some in (targets, targets, targets[::-1])
-        ]
-    assert made[0].shape == (4, 108)
-    np.testing.assert_array_equal(made[0], made[1])
-    assert not np.array_equal(made[0], made[2])
+        layer = learn_bank(setting, images, targets, seed=seed_of(0), engine=engine, stages=QUIET)
+    fitted = setting.features(random_state=0, n_patches=banks.PATCHES, dictionary=KMeans(max_iter=ROUNDS)).fit(images, labels)
+    np.testing.assert_array_equal(layer.codes, fitted.codes_)

@@ -16,18 +16,19 @@ from poolwise.tuning.evaluate import Evaluator
 from poolwise.tuning.limits import Limits
 from poolwise.tuning.result import Trial, keep
 from poolwise.tuning.settings import Setting
-from poolwise.tuning.space import OF_BANKS, Space
+from poolwise.tuning.space import Space
 from poolwise.tuning.splits import MOST_HELD, Rung, Splits, Task, compare, standard_error
 from poolwise.tuning.store import Store
 
 FIRST_IMAGES, PER_CLASS, MORE = 500, 5, 3  # images of the first rung, at least so many a class, and times as many in the next
 _FEWEST_IMAGES = 200
 _HANDFUL = 5
+_IN_TURN = ("patch_size", "symmetry", "n_codes", "whitening_offset", "selection")  # factors of the banks
 # Shares of the budget after which each phase ends: of seconds, and of trials, which are cheap in the first ones
-_ENDS = {"views": (0.1, 0.25), "second order": (0.22, 0.45), "banks": (0.45, 0.7), "combinations": (0.75, 0.9)}
+_ENDS = {"views": (0.08, 0.25), "second order": (0.18, 0.45), "banks": (0.45, 0.7), "combinations": (0.75, 0.9)}
 _SHARE_OF_FIRST_PASS = 0.06  # of the seconds, for one extraction of the first rung
 _LARGEST_PIXELS, _LARGEST_FEATURES = 1 << 30, 1 << 30  # bytes of a rung
-_ROUNDS_OF_COMBINING = 6
+_AT_ONCE = 3  # combinations before effects are computed again
 _HARDLY_MORE = 1.4  # times as many images are not worth another rung
 _MOST_DIRECTIONS = 500
 _RESERVE = 0.95  # of the time left, for what estimates do not know
@@ -59,7 +60,6 @@ class Phases:
         self.trials: dict[tuple[Setting, str], Trial] = {}
         self.evaluator = Evaluator(task, splits, seed=seed, engine=engine, tell=self._tell)
         self._update: Update = silent
-        self._phase = ""
         self._measured: dict[Setting, float] = {}
 
     def run(self) -> None:
@@ -75,9 +75,9 @@ class Phases:
         self._combine(first, second)
         last = self._last_rung(second)
         if last == second:  # there are no more images: what is left goes into combinations
-            self._combine(second, second, until=(1.0, 1.0))
+            self._combine(second, second, (1.0, 1.0))
             return
-        self._try("finalists", [trial.setting for trial in self._finalists(second)], last, until=(1.0, 1.0))
+        self._try("finalists", [trial.setting for trial in self._finalists(second)], last, (1.0, 1.0))
 
     def _first_rung(self) -> Rung:
         n = max(FIRST_IMAGES, PER_CLASS * self.task.n_classes)
@@ -105,7 +105,7 @@ class Phases:
             if setting.is_second_order:
                 setting = setting.but(n_codes=min(self.space.second["n_codes"]))
                 self._try("banks", [setting], rung)
-            for name in OF_BANKS:
+            for name in _IN_TURN:
                 self._try("banks", self.space.beside(setting, name), rung)
                 setting = self._moved(setting, name, rung)
 
@@ -139,18 +139,16 @@ class Phases:
                 found.append(setting.but(directions=min(_MOST_DIRECTIONS, width // 2)))
         return found
 
-    def _combine(self, before: Rung, rung: Rung, until: tuple[float, float] | None = None) -> None:
-        """The best third of the rung before, then combinations of what was good, round by round."""
-        ends = until or _ENDS["combinations"]
-        start = _ENDS["banks"] if until is None else _ENDS["combinations"]
+    def _combine(self, before: Rung, rung: Rung, until: tuple[float, float] = _ENDS["combinations"]) -> None:
+        """The best third of the rung before, and combinations of what was good, a few at a time."""
         survivors = [trial.setting for trial in keep(self._of(before))] if self._of(before) else []
-        for number in range(_ROUNDS_OF_COMBINING):
-            share = (number + 1) / (2 if until is None else _ROUNDS_OF_COMBINING)
-            end = tuple(a + min(1.0, share) * (b - a) for a, b in zip(start, ends, strict=True))
+        first = [] if before == rung else survivors
+        while True:
             made = combinations(list(self.trials.values()), self.space)
-            settings = [*survivors[:2], *made, *survivors[2:]] if number == 0 and until is None else made
-            if not self._try("combinations", settings, rung, until=(end[0], end[1])) and share >= 1:
+            settings = [*first[:2], *made[:_AT_ONCE], *first[2:], *made[_AT_ONCE:]]
+            if not self._try("combinations", settings, rung, until, most=_AT_ONCE + len(first[:2])):
                 return
+            first = []
 
     def _next_rung(self, rung: Rung) -> Rung:
         """Three times as many images, or all where these are hardly more."""
@@ -185,10 +183,20 @@ class Phases:
             n = int(0.9 * n)
         return rung
 
-    def _try(self, phase: str, settings: Iterable[Setting], rung: Rung, until: tuple[float, float] | None = None) -> int:
-        """Try settings, the most important first, as far as the budget of the phase goes; how many were new."""
-        self._phase, ends = phase, until or _ENDS[phase]
-        wanted = self._affordable(dict.fromkeys(settings), rung, ends)
+    def _try(
+        self,
+        phase: str,
+        settings: Iterable[Setting],
+        rung: Rung,
+        until: tuple[float, float] | None = None,
+        most: float = math.inf,
+    ) -> int:
+        """Try settings, the most important first, as far as the budget of the phase goes; how many were new.
+
+        most : of them
+        """
+        ends = until or _ENDS[phase]
+        wanted = self._affordable(dict.fromkeys(settings), rung, ends, most)
         if not wanted:
             return 0
         with self.stages.stage(phase, len(wanted)) as update:
@@ -209,25 +217,29 @@ class Phases:
                 if self.budget.is_used or self.budget.seconds_until(ends[0]) <= 0:
                     break
             self._update = silent
+        for setting in wanted:  # in an order that does not depend on what the store knew
+            if (setting, rung.key) in self.trials:
+                self.trials[setting, rung.key] = self.trials.pop((setting, rung.key))
         return len(wanted)
 
-    def _affordable(self, settings: Iterable[Setting], rung: Rung, ends: tuple[float, float]) -> list[Setting]:
+    def _affordable(self, settings: Iterable[Setting], rung: Rung, ends: tuple[float, float], most: float) -> list[Setting]:
         """Those that are new, allowed, and expected to fit into what the phase has left; of the first phase at least one."""
-        count, seconds = self.budget.trials_until(ends[1]), self.budget.seconds_until(ends[0])
+        count, seconds = min(most, self.budget.trials_until(ends[1])), self.budget.seconds_until(ends[0])
+        wanted: list[Setting] = []
         taken: list[Setting] = []
-        known: list[Setting] = []
         for setting in settings:
-            if len(taken) + len(known) >= count:
+            if len(wanted) >= count:
                 break
             if (setting, rung.key) in self.trials or not self._allowed(setting, rung):
                 continue
             if self.store.get(_key(setting, rung)) is not None:
-                known.append(setting)
+                wanted.append(setting)
                 continue
             fits_in = math.isinf(seconds) or self.evaluator.seconds([*taken, setting], rung) <= _RESERVE * seconds
-            if fits_in or not (self.trials or taken):
+            if fits_in or not (self.trials or wanted):
+                wanted.append(setting)
                 taken.append(setting)
-        return [*known, *taken]
+        return wanted
 
     def _allowed(self, setting: Setting, rung: Rung) -> bool:
         return self.limits.allow(setting, len(self.task.images), self._estimate, lambda one: self._measure(one, rung))

@@ -73,7 +73,8 @@ class Store:
                 each = np.unpackbits(np.frombuffer(data, np.uint8), count=n).astype(np.float32)
             else:
                 each = np.frombuffer(data, "<f4").astype(np.float32)
-            if not isinstance(n, int) or len(each) != n or n < 1 or not math.isfinite(float(each.sum())):
+            length = math.ceil(n / 8) if entry["bits"] else 4 * n
+            if not isinstance(n, int) or n < 1 or len(data) != length or not math.isfinite(float(each.sum())):
                 raise ValueError("a wrong number of scores")
         except (KeyError, TypeError, ValueError, binascii.Error) as error:
             raise StoreError(f"{self.path} is damaged: a trial has no scores; give another folder, or remove it") from error

@@ -155,7 +155,7 @@ def test_images_without_labels_or_with_one(made, poolwise, tmp_path):
     assert "no labels" in done.err
     assert "one folder per class" in done.err
     np.savez(tmp_path / "y.npz", x_train=np.zeros((9, 16, 16, 3), np.uint8), y_train=np.zeros(9, int))
-    assert "one label" in poolwise("tune", tmp_path / "y.npz", *QUICK).err
+    assert "one label" in poolwise("tune", tmp_path / "y.npz", "--member", "x_train", *QUICK).err
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,6 @@ from poolwise.tuning.splits import Rung, compare
 if TYPE_CHECKING:
     from poolwise.tuning.effects import Effect
 
-_EQUAL = 0.003  # scores that differ by less, and by less than their error, are equal: the cheaper setting is preferred
-
 
 @dataclass(frozen=True, eq=False)
 class Trial:
@@ -140,17 +138,10 @@ def latest(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def best_of(trials: Sequence[Trial]) -> Trial:
-    """The best of the largest rung; the cheapest of those that equal it."""
+    """The best of the largest rung, the cheapest of equal scores."""
     top = max(trial.rung.size for trial in trials)
     last = [trial for trial in trials if trial.rung.size == top]
-    leader = max(last, key=lambda trial: (trial.score, -trial.cost))
-    return min((trial for trial in last if equal(trial, leader)), key=lambda trial: trial.cost)
-
-
-def equal(trial: Trial, leader: Trial) -> bool:
-    """Whether a trial on the same images is within one standard error of the leader, and within 0.3 points."""
-    difference, error = compare(leader.each, trial.each)
-    return difference <= min(error, _EQUAL)
+    return max(last, key=lambda trial: (trial.score, -trial.cost))
 
 
 def keep(trials: Sequence[Trial], share: float = 1 / 3) -> list[Trial]:

@@ -28,7 +28,7 @@ BENCHMARKS: dict[str, Callable[[], dict[str, object]]] = {
     "affinity-memory": selection.memory,
     "covariance": selection.covariance,
     "svm": svm.run,
-    "svm-3200": partial(svm.run, 800, 1),
+    "svm-3200": partial(svm.run, 800, 1, 200.0),
     "svm-wide": svm.wide,
     "svm-memory": partial(svm.memory, 50_000, 800),
     "svm-wide-memory": partial(svm.memory, 5_994, 12_800),

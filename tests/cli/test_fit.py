@@ -98,7 +98,7 @@ def test_what_is_written(arguments, expected):
         ("projection", ("nystrom", "pca", None)),
         ("dictionary", ("kmeans", "centroids", "spherical", "omp1", "patches", "gaussian")),
         ("encoder", ("threshold", "triangle", "nearest", "llc")),
-        ("pooling", ("average", "max", "sum", "rms", "second_order")),
+        ("pooling", ("average", "max", "sum", "rms", "both", "second_order")),
         ("symmetry", ("mirror", "dihedral", None)),
         ("dictionary__init", ("patches", "noise")),
         ("descriptor__contrast", ("std", "variance", None)),

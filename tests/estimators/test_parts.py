@@ -49,6 +49,7 @@ OBJECTS = {
     ("pooling", "max"): Pool("max", grid=2),
     ("pooling", "sum"): Pool("sum", grid=2),
     ("pooling", "rms"): Pool("rms", grid=2),
+    ("pooling", "both"): Pool("both", grid=2),
     ("pooling", "second_order"): SecondOrder(grid=2, normalize="root", offset=0.1),
     ("scale", "shared"): Standardize("shared", offset=0.01),
     ("scale", "cell"): Standardize("cell", offset=0.01),

@@ -247,7 +247,9 @@ def test_what_labels_have_not_seen_cannot_be_chosen_with_them(images, labels):
 @pytest.mark.parametrize("name", ["second order, chosen", "supervised, second order"])
 def test_second_order_is_chosen_anew_by_a_fit_alone(images, labels, name):
     model = PooledFeatures(**SETTINGS[name]).fit(images, labels)
-    with pytest.raises(ValueError, match="pooling='second_order' has a scale for every two codes, which only images give"):
+    with pytest.raises(
+        ValueError, match="pooling='second_order' has numbers that selection has not seen; their scale needs images"
+    ):
         model.reselect(n_codes=2)
 
 
@@ -265,7 +267,9 @@ def test_a_pipeline_hands_labels_on_and_a_search_reaches_the_new_parameters(imag
 
 
 def test_pca_is_refused_with_second_order_pooling(images):
-    with pytest.raises(ValueError, match="projection='pca' projects averages of outputs, and pooling='second_order' has none"):
+    with pytest.raises(
+        ValueError, match="projection='pca' projects one number of each output, and pooling='second_order' has others"
+    ):
         PooledFeatures(**{**CHOSEN, "pooling": SecondOrder(1), "projection": "pca"}).fit(images)
 
 

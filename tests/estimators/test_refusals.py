@@ -87,7 +87,10 @@ def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
         ({"descriptor": Patches(contrast="sd")}, "contrast must be one of 'std', 'variance', None"),
         ({"whitening": True}, "whitening must be one of"),
         ({"encoder": "soft"}, "encoder must be one of"),
-        ({"pooling": "mean"}, "pooling must be one of 'average', 'max', 'sum', 'rms', 'second_order', or an object: Pool"),
+        (
+            {"pooling": "mean"},
+            "pooling must be one of 'average', 'max', 'sum', 'rms', 'both', 'second_order', or an object: Pool",
+        ),
         ({"pooling": Pool("mean")}, "how must be one of 'average', 'max'"),
         ({"scale": "code"}, "scale must be one of"),
         ({"pooling": Pool(grid=30)}, "a grid of 30 cells does not fit on a row or column of 27 patch positions"),

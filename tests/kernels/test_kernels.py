@@ -87,12 +87,13 @@ def test_activations_of_a_tile_go_to_their_rows_and_columns(rng):
     np.testing.assert_allclose(F, expected.reshape(8, 21), rtol=1e-6)
 
 
-def test_outer_products_are_added_to_their_atoms(rng):
+@pytest.mark.parametrize("most", [1, 2, 100])
+def test_outer_products_are_added_to_their_atoms(rng, most):
     F = rng.normal(size=(9, 4)).astype(np.float32)
     end = np.array([[3, 3], [4, 9]])  # the second atom has no position in this tile
     atoms = rng.normal(size=(2, 2, 16)).astype(np.float32)
     before = atoms.astype(np.float64)
-    moments.add_outer_products(F, end, np.empty((4, 4), np.float32), atoms)
+    moments.add_outer_products(F, end, most, np.empty((4, 4), np.float32), atoms)
     parts = [F[:3], F[:0], F[3:4], F[4:]]
     added = np.array([sum((np.outer(f, f) for f in part), np.zeros((4, 4))).ravel() for part in parts])
     np.testing.assert_allclose(atoms, before + added.reshape(2, 2, 16), atol=1e-5)

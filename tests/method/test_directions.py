@@ -121,6 +121,29 @@ def test_by_labels_they_hold_the_weights_of_ridge_regression(rng, engine):
     assert np.linalg.norm(few @ W) > 0.9 * np.linalg.norm(W)
 
 
+def share_outside(T, W):
+    """Of the length of W's columns, (numbers, columns), how much the rows of T do not hold."""
+    return np.linalg.norm(W - T.T @ (T @ W)) / np.linalg.norm(W)
+
+
+def test_by_labels_they_hold_what_ridge_regression_on_all_cells_gives_each(photos, monkeypatch):
+    """Against the normal equations of all four cells' 300 numbers; where these would be too many, of each cell alone."""
+    y = np.random.default_rng(0).normal(size=(160, 2))
+    X = PooledFeatures(24, pooling=SecondOrder(2), **SMALL).fit_transform(photos).astype(np.float64)
+    X, centred = X - X.mean(axis=0), y - y.mean(axis=0)
+    G, B = X.T @ X / 160, X.T @ centred / 160
+    together = np.linalg.solve(G + 0.3 * np.trace(G) / 1200 * np.eye(1200), B).reshape(4, 300, 2)
+    C = sum(G[i : i + 300, i : i + 300] for i in range(0, 1200, 300)) / 4
+    alone = np.linalg.solve(C + 0.3 * np.trace(C) / 300 * np.eye(300), np.concatenate(B.reshape(4, 300, 2), axis=1))
+    pooling = SecondOrder(2, directions=48, directions_by="labels")
+    T = PooledFeatures(24, pooling=pooling, **SMALL).fit(photos, y).layer_.projection.T
+    assert share_outside(T, np.concatenate(together, axis=1)) < 0.05
+    monkeypatch.setattr(learning, "_MOST_NUMBERS_TOGETHER", 1199)
+    T = PooledFeatures(24, pooling=pooling, **SMALL).fit(photos, y).layer_.projection.T
+    assert share_outside(T, np.concatenate(together, axis=1)) > 0.2
+    assert share_outside(T, alone) < 0.1
+
+
 def test_by_labels_a_small_projection_classifies_as_well_as_all_numbers(photos):
     labels = np.repeat(np.arange(16), 10)
     train, test = np.arange(160) % 2 == 0, np.arange(160) % 2 == 1

@@ -125,7 +125,7 @@ def test_large_flat_bright_regions_keep_their_digits(rng, make_layer, make_pass)
 
 
 @pytest.mark.parametrize("tile", [1, 10, 40, 200])
-@pytest.mark.parametrize("how", ["average", "max", "rms"])
+@pytest.mark.parametrize("how", ["average", "max", "rms", "both"])
 @pytest.mark.parametrize("stride", [1, 2])
 def test_tiles_of_positions_do_not_show(rng, make_layer, photos, monkeypatch, tile, how, stride):
     ready = prepare(make_layer(rng, 9, descriptor=Patches(stride=stride), pooling=Pool(how, grid=[2, 3])))
@@ -198,6 +198,8 @@ def test_a_signed_encoder_is_pooled_without_a_rectifier(rng, make_layer, photos,
     X = ready.pooled(photos[:3])
     assert (X < 0).any() == (how != "rms")
     assert (X > 0).any() or how == "average"
+    if how == "both":
+        assert (X[..., :20] <= X[..., 20:] + 1e-5).all()
 
 
 def test_a_signed_encoder_with_scale_and_projection(rng, make_layer, photos):

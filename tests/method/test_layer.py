@@ -37,7 +37,13 @@ def activation(p, D, encoder):
 def pooled(F, how, grid):
     """Position (y, x) of h × w belongs to cell (⌊y·rows/h⌋, ⌊x·columns/w⌋)."""
     h, w = len(F), len(F[0])
-    reduce = {"average": np.mean, "sum": np.sum, "max": np.max, "rms": lambda f, axis: np.sqrt(np.mean(f**2, axis=axis))}[how]
+    reduce = {
+        "average": np.mean,
+        "sum": np.sum,
+        "max": np.max,
+        "rms": lambda f, axis: np.sqrt(np.mean(f**2, axis=axis)),
+        "both": lambda f, axis: np.append(f.mean(axis=axis), f.max(axis=axis)),
+    }[how]
     cells = []
     for rows, columns in grid:
         for i, j in itertools.product(range(rows), range(columns)):
@@ -61,7 +67,7 @@ def by_hand(layer, image):
 
 
 @pytest.mark.parametrize("encoder", [Threshold(), Threshold((0.1, 0.6), two_sided=True), Triangle(), Nearest()], ids=repr)
-@pytest.mark.parametrize("how", ["average", "max", "sum", "rms"])
+@pytest.mark.parametrize("how", Pool.words)
 @pytest.mark.parametrize(
     ("shape", "descriptor", "grid"),
     [
@@ -73,7 +79,7 @@ def by_hand(layer, image):
 def test_features_are_the_method_patch_by_patch(rng, make_layer, encoder, how, shape, descriptor, grid):
     images = rng.uniform(0, 255 if descriptor.contrast else 3, size=(2, *shape))
     layer = make_layer(rng, 5, shape=shape, descriptor=descriptor, encoder=encoder, pooling=Pool(how, grid))
-    cells, outputs = layer.n_cells, layer.n_outputs
+    cells, outputs = layer.n_cells, layer.pooling.width(layer.n_outputs)
     shared = Scale(rng.normal(size=outputs), rng.uniform(0.5, 2, size=outputs))
     per_cell = Scale(rng.normal(size=(cells, outputs)), rng.uniform(0.5, 2, size=(cells, outputs)))
     for scale, projection in [

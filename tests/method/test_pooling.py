@@ -40,12 +40,13 @@ def naive_pool(F, pool, rows, columns):
                     "sum": values.sum(0),
                     "max": values.max(0),
                     "rms": np.sqrt((values**2).sum(0) / len(values)),
+                    "both": np.append(values.sum(0) / len(values), values.max(0)),
                 }[pool]
             )
     return np.array(out)
 
 
-@pytest.mark.parametrize("pool", ["average", "sum", "max", "rms"])
+@pytest.mark.parametrize("pool", Pool.words)
 @pytest.mark.parametrize("grid", [1, 2, (3, 2), [1, 2, (1, 3)]])
 def test_pooling_against_a_loop_over_positions(rng, pool, grid):
     F = rng.normal(size=(7, 5, 3)) - 10  # all negative: a maximum that starts from zero would show
@@ -54,18 +55,22 @@ def test_pooling_against_a_loop_over_positions(rng, pool, grid):
     np.testing.assert_allclose(Pool(pool, grid)(F), expected)
 
 
-@pytest.mark.parametrize("pool", ["average", "sum", "max", "rms"])
+@pytest.mark.parametrize("pool", Pool.words)
 def test_atoms_combine_to_the_cells_of_every_level(rng, pool):
     F, grids = rng.normal(size=(11, 9, 2)), as_grids([1, 2, (3, 4)])
     cells = cut_cells((11, 9), grids)
-    reduce = {"max": lambda f: f.max((0, 1)), "rms": lambda f: (f**2).sum((0, 1))}.get(pool, lambda f: f.sum((0, 1)))
+    reduce = {
+        "max": lambda f: f.max((0, 1)),
+        "rms": lambda f: (f**2).sum((0, 1)),
+        "both": lambda f: np.append(f.sum((0, 1)), f.max((0, 1))),
+    }.get(pool, lambda f: f.sum((0, 1)))
     ye, xe = cells.y_edges, cells.x_edges
     atoms = np.array(
         [[reduce(F[ye[i] : ye[i + 1], xe[j] : xe[j + 1]]) for j in range(len(xe) - 1)] for i in range(len(ye) - 1)]
     )
     pooling = Pool(pool, [1, 2, (3, 4)])
     out = pooling.normalized(pooling.combine(atoms[None].astype(np.float32), cells))
-    assert out.shape == (1, 17, 2)
+    assert out.shape == (1, 17, 4 if pool == "both" else 2)
     assert out.dtype == np.float32
     np.testing.assert_allclose(out[0], pool_activations(F, pool, [1, 2, (3, 4)]), rtol=1e-5, atol=1e-5)
 
@@ -124,9 +129,10 @@ def test_senseless_grids_are_refused(grid):
 def test_an_unknown_word_is_refused(rng, word):
     F = rng.normal(size=(4, 4, 2))
     for pool in (lambda: pool_activations(F, word), lambda: Pool(word)(F), lambda: POOLINGS.check("pooling", Pool(word))):
-        with pytest.raises(ParameterError, match="how must be one of 'average', 'max', 'sum', 'rms'; got"):
+        with pytest.raises(ParameterError, match="how must be one of 'average', 'max', 'sum', 'rms', 'both'; got"):
             pool()
     with pytest.raises(
-        ParameterError, match="pooling must be one of 'average', 'max', 'sum', 'rms', 'second_order', or an object: Pool"
+        ParameterError,
+        match="pooling must be one of 'average', 'max', 'sum', 'rms', 'both', 'second_order', or an object: Pool",
     ):
         POOLINGS.check("pooling", word)

@@ -14,7 +14,14 @@ from poolwise.method.recipe import Recipe
 from poolwise.method.symmetry import N_COPIES, check_symmetry, copies
 from poolwise.support.parameters import ParameterError
 
-POOLINGS = [Pool("average", [1, (1, 3)]), Pool("max", 2), Pool("sum", (2, 1)), Pool("rms", 2), SecondOrder((1, 2))]
+POOLINGS = [
+    Pool("average", [1, (1, 3)]),
+    Pool("max", 2),
+    Pool("sum", (2, 1)),
+    Pool("rms", 2),
+    Pool("both", [1, 2]),
+    SecondOrder((1, 2)),
+]
 
 
 def turned(images, symmetry):

@@ -10,6 +10,7 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 
 _SMALL_PRODUCT_CORES = ("SkylakeX", "Cooperlake", "SapphireRapids")
 _SMALL_PRODUCT_MULTIPLICATIONS = 10**6
+_LEAST_ROWS_OF_SQUARE = 64  # with fewer, adding up the results takes longer than small products save
 
 
 @lru_cache
@@ -84,17 +85,36 @@ def limit_this_thread() -> None:
     _controller().limit(limits=1, user_api="blas")
 
 
+def _has_small_products() -> bool:
+    return any(lib.get("architecture") in _SMALL_PRODUCT_CORES for lib in _controller().info())
+
+
+@lru_cache
+def square_rows(columns: int) -> int:
+    """The most rows of F, (rows, columns) float32, that a product FᵀF on one thread should take at once; see `product_tile`.
+
+    >>> square_rows(100) >= 64
+    True
+    """
+    rows = _SMALL_PRODUCT_MULTIPLICATIONS // max(1, columns * columns)
+    return rows if rows >= _LEAST_ROWS_OF_SQUARE and _has_small_products() else 1 << 20
+
+
 @lru_cache
 def product_tile(inner: int) -> tuple[int, int]:
     """The shape of a float32 product (rows, inner)·(inner, columns) that runs fastest on one thread and fits in cache.
 
     OpenBLAS's kernels for AVX-512 take products of up to 10⁶ multiplications without packing or clearing the result, and beat
-    its large-matrix rate there at 64 columns. Elsewhere packing is paid per product, so it must be large.
+    its large-matrix rate there at 64 columns (128 where the rows stay long). Elsewhere packing is paid per product, so it must
+    be large.
 
     >>> rows, columns = product_tile(109)
     >>> rows >= 16 and columns >= 64
     True
     """
-    small = [lib.get("architecture") in _SMALL_PRODUCT_CORES for lib in _controller().info()]
-    rows = _SMALL_PRODUCT_MULTIPLICATIONS // (64 * inner)
-    return (rows, 64) if any(small) and rows >= 16 else (1024, 320)
+    if _has_small_products():
+        for columns, least in ((128, 128), (64, 16)):
+            rows = _SMALL_PRODUCT_MULTIPLICATIONS // (columns * inner)
+            if rows >= least:
+                return rows, columns
+    return 1024, 320

@@ -69,10 +69,10 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
     encoder : a word of `poolwise.method.encoders.ENCODERS` or an Encoder, default="threshold"
         What a code's activation is. `Threshold(alpha=0.25, two_sided=False)` is the paper's, the fastest, and the one that can
         choose again without images; `Triangle()` has nothing to tune; `Nearest()` is a bag of visual words.
-    pooling : {"average", "max", "sum", "rms", "second_order"}, Pool or SecondOrder, default="average"
+    pooling : {"average", "max", "sum", "rms", "both", "second_order"}, Pool or SecondOrder, default="average"
         How activations are pooled over the cells of a grid: `Pool("average", grid=2)`. Average suits small images, max large
-        ones with a fine grid. `SecondOrder(grid=2, normalize="root")` pools the products of every two codes: the most accurate
-        for up to some 200 codes, with K (K + 1) / 2 features a cell.
+        ones with a fine grid; "both" gives the two, in twice the features. `SecondOrder(grid=2, normalize="root")` pools the
+        products of every two codes: the most accurate for up to some 200 codes, with K (K + 1) / 2 features a cell.
     scale : {"shared", "cell", None} or Standardize, default="shared"
         Standardise with one mean and scale per code for all cells, or per code and cell: `Standardize("shared", offset=0.01)`.
     selection : {"affinity", "kmedoids", "greedy", "cholesky", "random", "authors", "supervised"}, default="affinity"
@@ -313,7 +313,8 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
             )
         if candidates.pooling is not None:
             raise ValueError(
-                f"pooling={candidates.pooling.word!r} has a scale for every two codes, which only images give; fit again"
+                f"pooling={candidates.pooling.word!r} has numbers that selection has not seen; their scale needs images: fit "
+                f"again"
             )
         twin = copy.copy(self).set_params(**changes)
         for name in _RESELECTED[:3]:

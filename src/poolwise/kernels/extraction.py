@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from poolwise.kernels.compiling import REORDER, compiled, evenly
-from poolwise.kernels.constants import CONSTANT, MAX, NEAREST, OUTER, SQUARE, SUM, TRIANGLE
+from poolwise.kernels.constants import BOTH, CONSTANT, MAX, NEAREST, OUTER, SQUARE, SUM, TRIANGLE
 from poolwise.kernels.moments import activate_rows, add_outer_products, group_by_atom
 from poolwise.support.types import Array
 
@@ -47,7 +47,7 @@ class Dictionary(NamedTuple):
 
 
 class Atoms(NamedTuple):
-    """The borders of the rectangles that all cells are unions of, and how they are pooled: SUM, SQUARE, MAX or OUTER."""
+    """The borders of the rectangles that all cells are unions of, and how they are pooled: SUM, SQUARE, MAX, OUTER or BOTH."""
 
     y_edges: Array
     x_edges: Array
@@ -55,10 +55,11 @@ class Atoms(NamedTuple):
 
 
 class Tiling(NamedTuple):
-    """Most positions whose pixels are laid out at once, and most in one product."""
+    """Most positions whose pixels are laid out at once, most in one product, and most in one product of activations."""
 
     positions: int
     rows: int
+    square_rows: int
 
 
 @compiled()
@@ -294,7 +295,8 @@ def nearest_only(Z: Array) -> None:
 def extract_block(planes: Array, cut: Patches, folded: Dictionary, cells: Atoms, tiling: Tiling, atoms: Array) -> None:
     """Images to pooled atoms: patches, contrast, one GEMM per tile, activation and pooling while the tile is in cache.
 
-    planes : (n, c, H, W) float32    atoms : (n, rows, columns, outputs) float32, or outputs² for OUTER, filled in
+    planes : (n, c, H, W) float32    atoms : (n, rows, columns, width) float32, filled in; width = outputs, outputs² for OUTER,
+    2 outputs for BOTH
     """
     n, c, H, W = planes.shape
     ph, pw, stride = cut.height, cut.width, cut.stride
@@ -315,6 +317,9 @@ def extract_block(planes: Array, cut: Patches, folded: Dictionary, cells: Atoms,
     F, product = np.empty((th * tw if outer else 0, outer), np.float32), np.empty((outer, outer), np.float32)
     row, end = np.empty(th * tw, np.int64), np.zeros((len(y_edges) - 1, len(x_edges) - 1), np.int64)
     atoms[:] = -np.inf if how == MAX else 0.0
+    if how == BOTH:
+        atoms[:, :, :, sides * K :] = -np.inf
+    parts = 2 if how == BOTH else 1
     for i in range(n):
         if cut.use_contrast:
             contrast(planes[i], ph, pw, stride, cut.use_std, cut.offset, mean, gain)
@@ -352,8 +357,11 @@ def extract_block(planes: Array, cut: Patches, folded: Dictionary, cells: Atoms,
                             activate_rows(Z, row[n0:n1], k, to - k, K, signs, thetas, F)
                         else:
                             t = totals[: sides * (to - k)].reshape(sides, to - k)
-                            into = atoms[i].reshape(len(y_edges) - 1, len(x_edges) - 1, sides, K)[:, :, :, k:to]
-                            pool_tile(Z, n0, n1, (y0, x0), wide, y_edges, x_edges, signs, thetas, how, t, into)
+                            into = atoms[i].reshape(len(y_edges) - 1, len(x_edges) - 1, parts, sides, K)[:, :, :, :, k:to]
+                            first = SUM if how == BOTH else how
+                            pool_tile(Z, n0, n1, (y0, x0), wide, y_edges, x_edges, signs, thetas, first, t, into[:, :, 0])
+                            if how == BOTH:
+                                pool_tile(Z, n0, n1, (y0, x0), wide, y_edges, x_edges, signs, thetas, MAX, t, into[:, :, 1])
                         k = to
                 if outer:
-                    add_outer_products(F, end, product, atoms[i])
+                    add_outer_products(F, end, tiling.square_rows, product, atoms[i])

@@ -5,7 +5,7 @@ F : (positions, outputs) activations of a tile    an atom is a rectangle that ce
 
 import numpy as np
 
-from poolwise.kernels.compiling import compiled
+from poolwise.kernels.compiling import compiled, evenly
 from poolwise.support.types import Array
 
 
@@ -46,20 +46,22 @@ def activate_rows(Z: Array, row: Array, k: int, q: int, K: int, signs: Array, th
 
 
 @compiled()
-def add_outer_products(F: Array, end: Array, product: Array, atoms: Array) -> None:
+def add_outer_products(F: Array, end: Array, most: int, product: Array, atoms: Array) -> None:
     """atoms[i, j] += FᵀF over the rows of each atom: second moments while the activations are in cache.
 
     F : (positions, outputs), grouped by atom    end : (rows, columns)    product : (outputs, outputs), overwritten
-    atoms : (rows, columns, outputs²), updated
+    atoms : (rows, columns, outputs²), updated    most : rows in one product
     """
     start = 0
     for i in range(end.shape[0]):
         for j in range(end.shape[1]):
             if end[i, j] > start:
-                part = F[start : end[i, j]]
-                np.dot(part.T, part, product)
-                atoms[i, j] += product.reshape(-1)
-                start = end[i, j]
+                even = evenly(end[i, j] - start, most)
+                while start < end[i, j]:
+                    part = F[start : min(start + even, end[i, j])]
+                    np.dot(part.T, part, product)
+                    atoms[i, j] += product.reshape(-1)
+                    start += len(part)
 
 
 @compiled()

@@ -1,12 +1,14 @@
 """Few directions in place of the many numbers of a cell of second-order pooling.
 
     by variance   T = U_rᵀ, the directions of largest variance: eq. 11 for the numbers of a cell
-    by labels     an orthonormal basis of the weights w with (C + λI) w = b, for several λ and every b
+    by labels     an orthonormal basis of the weights w that ridge regression gives the numbers of each cell, for several λ
 
-Ridge regression of a target on a cell's numbers has such weights, b their covariance with the target. A linear classifier on
-these directions can do what it could on all numbers, as far as one cell's weights lead.
+Ridge regression of a target has the weights w with (G + λI) w = b, G the covariance of the numbers of all cells together, b
+theirs with the target. A linear classifier on directions that hold every cell's part of w can do what ridge regression could on
+all numbers. Where G would be too large, each cell is predicted from alone, and C, one cell's covariance, stands in for it.
 
-C : (M, M) covariance of a cell's numbers, M in the thousands    B : (M, columns), a b for each cell and target    T : (r, M)
+C : (M, M) covariance of a cell's numbers, M in the thousands    G : (cells · M, cells · M)    T : (r, M)
+B : (M, cells · targets), or (cells · M, targets) with G
 """
 
 import numpy as np
@@ -37,20 +39,25 @@ def leading_directions(C: Array, r: int, *, rng: np.random.Generator, engine: Th
     return Projection("direction", one_sign((Q @ U[:, ::-1][:, :r].astype(np.float32)).T))
 
 
-def predicting_directions(C: Array, B: Array, r: int, *, rng: np.random.Generator, engine: Threads) -> Projection:
-    """r directions that hold ridge regression's weights for every column of B; T is float32.
+def predicting_directions(
+    C: Array, B: Array, r: int, G: Array | None = None, *, rng: np.random.Generator, engine: Threads
+) -> Projection:
+    """r directions that hold ridge regression's weights for every target and cell; T is float32.
 
     Where the weights are fewer, directions of large variance are added; where they are more, their leading singular vectors are
     taken.
     """
-    if B.shape[1] > r:
+    M, targets = len(C), B.shape[1]
+    if G is None and targets > r:
         U, sizes, _ = scipy.linalg.svd(B, full_matrices=False, check_finite=False)
         B = U[:, :r] * sizes[:r]
     B = (B / np.maximum(np.linalg.norm(B, axis=0), _TINY)).astype(np.float32)
+    square = C if G is None else G
     W, found = np.zeros_like(B), []
     for level in _LEVELS_OF_RIDGE:
-        W = _ridge(C, B, level * float(np.trace(C)) / len(C), W, engine)
-        found.append(W / np.maximum(np.linalg.norm(W, axis=0), _TINY))
+        W = _ridge(square, B, level * float(np.trace(square)) / len(square), W, engine)
+        unit = W / np.maximum(np.linalg.norm(W, axis=0), _TINY)
+        found.append(unit.reshape(-1, M, unit.shape[1]).transpose(1, 0, 2).reshape(M, -1))  # each cell's part a column
     U, sizes, _ = scipy.linalg.svd(np.concatenate(found, axis=1), full_matrices=False, check_finite=False)
     Q = U[:, sizes > _NEGLIGIBLE_SHARE * sizes[0]][:, :r]
     if Q.shape[1] < r:

@@ -30,6 +30,7 @@ from poolwise.support.types import Array, ImageSource
 _ROWS_PER_BLOCK = 16384
 _LEAST_SAMPLES, _SAMPLES_PER_NUMBER = 20_000, 2  # cells that directions are learned from
 _DIRECTIONS_BYTES = 10  # per entry: sums in float64, and columns that are multiplied with it
+_MOST_NUMBERS_TOGETHER = 24_000  # of all cells, whose covariance directions by labels are learned from: 2.3 GB
 _COVARIANCE_BYTES = 25  # per entry: sums in float64, the result, and what selection makes of it
 
 
@@ -173,12 +174,24 @@ def learn_directions(
     centred = np.where(known[:, None], targets - targets[known].mean(axis=0), 0).astype(np.float32)
     if centred.shape[1] == 2 and np.array_equal(centred[:, 0], -centred[:, 1]):
         centred = centred[:, :1]  # of two classes, one says it all
-    B = np.zeros((layer.n_cells, width, centred.shape[1]))
+    numbers = layer.n_cells * width
+    together = CovarianceStream(numbers, engine, dtype="float32") if numbers <= _MOST_NUMBERS_TOGETHER else None
+    B = np.zeros((numbers, centred.shape[1]))
     with stages.stage("labels", len(images)) as update:
         for rows, pooled in pooled_blocks(ready, images, engine):
-            B += layer.scale(pooled).transpose(1, 2, 0) @ centred[rows]
+            X = layer.scale(pooled).reshape(len(pooled), numbers)
+            B += X.T @ centred[rows]
+            if together is not None:
+                together.add(X[known[rows]])
             update(rows.stop)
-        B = np.concatenate(list(B), axis=1) / known.sum()  # (width, cells · targets)
+    B /= known.sum()
+    with stages.stage("directions by labels"):
+        if together is not None:
+            moments = together.moments()
+            G = moments.scatter
+            G /= moments.n
+            return replace(layer, projection=predicting_directions(C, B, count, G, rng=rng, engine=engine))
+        B = B.reshape(layer.n_cells, width, -1).transpose(1, 0, 2).reshape(width, -1)
         return replace(layer, projection=predicting_directions(C, B, count, rng=rng, engine=engine))
 
 
@@ -320,13 +333,14 @@ def _of_first_order(layer: Layer) -> tuple[Layer, Pooling | None]:
 
 def _check_directions(recipe: Recipe) -> None:
     outputs = recipe.encoder.sides * recipe.n_codes
-    if recipe.pooling.directions_kept(outputs) is not None:
-        width = recipe.pooling.width(outputs)
-        check_memory(
-            _DIRECTIONS_BYTES * width**2,
-            f"the covariance of the {width:,} numbers of a cell",
-            "Give fewer codes, thresholds or sides, or no directions.",
-        )
+    if recipe.pooling.directions_kept(outputs) is None:
+        return
+    width, remedy = recipe.pooling.width(outputs), "Give fewer codes, thresholds or sides, or no directions."
+    needed = _DIRECTIONS_BYTES * width**2
+    numbers = width * recipe.pooling.n_cells
+    if recipe.pooling.needs_labels(outputs) and numbers <= _MOST_NUMBERS_TOGETHER:
+        needed += 4 * numbers**2
+    check_memory(needed, f"the covariance of the {width:,} numbers of a cell", remedy)
 
 
 def _check_covariance(columns: int) -> None:

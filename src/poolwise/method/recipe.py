@@ -55,7 +55,7 @@ class Recipe(Described):
         recipe.check_choice()
         if recipe.projection == "pca" and recipe.n_candidates is not None and recipe.pooling.first_order() != recipe.pooling:
             raise ParameterError(
-                "{projection} projects averages of outputs, and {pooling} has none; leave the projection out",
+                "{projection} projects one number of each output, and {pooling} has others; leave the projection out",
                 projection="pca",
                 pooling=recipe.pooling.word,
             )

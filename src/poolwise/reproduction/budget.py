@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from poolwise.engine.threads import Threads
-from poolwise.estimators import LinearSVMCV
+from poolwise.estimators import LinearSVM, LinearSVMCV
+from poolwise.estimators.linear_svm import LinearClassifier
 from poolwise.estimators.targets import as_targets
 from poolwise.method.candidates import Candidates
 from poolwise.method.encoders import Encoder, Threshold
@@ -205,7 +206,12 @@ class Source:
             y, folds = np.tile(y, 2), [(np.concatenate([train, train + n]), held) for train, held in folds]
         svm = LinearSVMCV(row.gammas, cv=folds, n_jobs=self.n_jobs).fit(X, y)
         del X
-        accuracy = float(np.mean(svm.predict(self._features(layer, data.test)) == data.test_labels))
+        classifier: LinearClassifier = svm
+        if row.pooling.needs_labels(layer.n_outputs):  # γ is chosen: now directions may see all labels
+            layer, X = self.learned(row, labelled)
+            classifier = LinearSVM(svm.gamma_, n_jobs=self.n_jobs).fit(X, y)
+            del X
+        accuracy = float(np.mean(classifier.predict(self._features(layer, data.test)) == data.test_labels))
         positions = layer.positions[0] * layer.positions[1]
         return {
             "accuracy": accuracy,

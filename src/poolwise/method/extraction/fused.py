@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from poolwise.engine.blas import product_tile
+from poolwise.engine.blas import product_tile, square_rows
 from poolwise.kernels import constants
 from poolwise.kernels import extraction as loops
 from poolwise.method.descriptors import Patches
@@ -22,7 +22,13 @@ from poolwise.support.blocks import spans
 from poolwise.support.types import Array
 
 _POSITIONS_PER_TILE = 1024
-_HOW = {"average": constants.SUM, "sum": constants.SUM, "rms": constants.SQUARE, "max": constants.MAX}
+_HOW = {
+    "average": constants.SUM,
+    "sum": constants.SUM,
+    "rms": constants.SQUARE,
+    "max": constants.MAX,
+    "both": constants.BOTH,
+}
 _ACTIVATION = {"threshold": constants.THRESHOLD, "triangle": constants.TRIANGLE, "nearest": constants.NEAREST}
 
 
@@ -55,14 +61,14 @@ class FusedPass(Pass):
         pooling, outputs = self.layer.pooling, self.layer.n_outputs
         cells = cut_cells(self.layer.descriptor.positions((H, W)), pooling.grids)
         how = _HOW[pooling.how] if isinstance(pooling, Pool) else constants.OUTER
-        width = outputs * outputs if how == constants.OUTER else outputs
+        width = outputs * outputs if how == constants.OUTER else pooling.width(outputs)
         atoms = np.empty((n, len(cells.y_edges) - 1, len(cells.x_edges) - 1, width), np.float32)
         loops.extract_block(
             np.ascontiguousarray(images.transpose(0, 3, 1, 2), np.float32),
             self.patches,
             self.dictionary,
             loops.Atoms(cells.y_edges, cells.x_edges, how),
-            loops.Tiling(_POSITIONS_PER_TILE, self.rows),
+            loops.Tiling(_POSITIONS_PER_TILE, self.rows, square_rows(outputs)),
             atoms,
         )
         return pooling.combine(atoms, cells)

@@ -77,4 +77,4 @@ class Pooling(Part):
 
     @abstractmethod
     def combine(self, into: Array, cells: Cells) -> Array:
-        """(n, ...) accumulators of n images to their statistics, (n, cells, ...) float32."""
+        """(n, ...) accumulators of n images, which may be overwritten, to their statistics, (n, cells, ...) float32."""

@@ -16,7 +16,7 @@ from poolwise.method.dictionary import KMeans
 from poolwise.method.extraction import pooled_blocks, prepare
 from poolwise.method.layer import Layer
 from poolwise.method.learning import extract, learn_codes, learn_outputs, learn_with_targets
-from poolwise.method.pooling import SecondOrder
+from poolwise.method.pooling import Pool, SecondOrder
 from poolwise.method.scale import Scale, Standardize
 from poolwise.method.statistics import Moments
 from poolwise.support.blocks import spans
@@ -27,6 +27,7 @@ from poolwise.tuning.settings import Setting
 CEILING = 512 << 20  # bytes of the pooled numbers of a group
 PATCHES, PATCHES_PER_CODE, ROUNDS = 30_000, 20, 10  # fewer than a fit takes
 _ROWS_PER_BLOCK = 4096
+_PARTS = {"average": (0,), "max": (1,), "both": (0, 1)}  # of the outputs of "both": averages, then maxima
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,9 @@ def _kind(setting: Setting) -> object:
     """What settings must have in common to share an extraction."""
     if setting.directions is not None:
         return setting
-    products = (setting.alpha, setting.two_sided) if setting.is_second_order else None  # products of outputs have no sides
-    return setting.bank, setting.pool, products
+    if setting.is_second_order:  # products of outputs have no sides
+        return setting.bank, setting.pool, setting.alpha, setting.two_sided
+    return setting.bank, "both" if "both" in Pool.words else setting.pool
 
 
 def _union(a: Setting, b: Setting) -> Setting:
@@ -72,6 +74,7 @@ def _union(a: Setting, b: Setting) -> Setting:
         grid=tuple(sorted({*a.grid, *b.grid})),
         alpha=tuple(sorted({*a.alpha, *b.alpha})),
         two_sided=a.two_sided or b.two_sided,
+        pool=a.pool if a.pool == b.pool else "both",
     )
 
 
@@ -148,14 +151,14 @@ def columns_of(setting: Setting, union: Setting) -> Array | None:
     >>> columns_of(Setting(2, alpha=(1.0,)), Setting(2, alpha=(0.25, 1.0), two_sided=True))
     array([4, 5])
     """
-    if (setting.alpha, setting.two_sided) == (union.alpha, union.two_sided):
+    if (setting.alpha, setting.two_sided, setting.pool) == (union.alpha, union.two_sided, union.pool):
         return None
     signs, K = (2 if union.two_sided else 1), setting.n_codes
     sides = [union.alpha.index(alpha) * signs + sign for alpha in setting.alpha for sign in range(1 + setting.two_sided)]
     outputs = np.concatenate([side * K + np.arange(K) for side in sides])
     every = union.encoder.sides * K
-    parts = union.pooling.width(every) // every  # 2 where average and maximum stand side by side
-    return np.concatenate([part * every + outputs for part in range(parts)])
+    parts = _PARTS[setting.pool] if union.pool == "both" else (0,)
+    return np.concatenate([part * every + outputs for part in parts])
 
 
 def projected(layer: Layer, setting: Setting, images: Array, n: int, *, seed: int, engine: Threads, stages: Stages) -> Array:

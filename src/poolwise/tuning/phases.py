@@ -8,6 +8,7 @@ import numpy as np
 
 from poolwise.engine.threads import Threads
 from poolwise.support.progress import Stages, Update, silent
+from poolwise.support.types import Array
 from poolwise.tuning.budget import Budget
 from poolwise.tuning.combining import WORTH, combinations
 from poolwise.tuning.cost import measured_milliseconds, nominal_milliseconds
@@ -23,6 +24,7 @@ from poolwise.tuning.store import Store
 FIRST_IMAGES, PER_CLASS, MORE = 500, 5, 3  # images of the first rung, at least so many a class, and times as many in the next
 _FEWEST_IMAGES = 200
 _HANDFUL = 5
+_TIMED = 50  # images that milliseconds are measured on
 _IN_TURN = ("patch_size", "symmetry", "n_codes", "whitening_offset", "selection")  # factors of the banks
 # Shares of the budget after which each phase ends: of seconds, and of trials, which are cheap in the first ones
 _ENDS = {"views": (0.08, 0.25), "second order": (0.18, 0.45), "banks": (0.45, 0.7), "combinations": (0.75, 0.9)}
@@ -31,6 +33,7 @@ _LARGEST_PIXELS, _LARGEST_FEATURES = 1 << 30, 1 << 30  # bytes of a rung
 _AT_ONCE = 3  # combinations before effects are computed again
 _HARDLY_MORE = 1.4  # times as many images are not worth another rung
 _MOST_DIRECTIONS = 500
+_MOST_MISSES = 20  # settings in a row that are too slow; those after them are hardly faster
 _RESERVE = 0.95  # of the time left, for what estimates do not know
 
 
@@ -60,7 +63,9 @@ class Phases:
         self.trials: dict[tuple[Setting, str], Trial] = {}
         self.evaluator = Evaluator(task, splits, seed=seed, engine=engine, tell=self._tell)
         self._update: Update = silent
+        self._done = 0
         self._measured: dict[Setting, float] = {}
+        self._timed: Array | None = None
 
     def run(self) -> None:
         """All phases, until the budget is used."""
@@ -227,8 +232,9 @@ class Phases:
         count, seconds = min(most, self.budget.trials_until(ends[1])), self.budget.seconds_until(ends[0])
         wanted: list[Setting] = []
         taken: list[Setting] = []
+        missed = 0
         for setting in settings:
-            if len(wanted) >= count:
+            if len(wanted) >= count or missed == _MOST_MISSES:
                 break
             if (setting, rung.key) in self.trials or not self._allowed(setting, rung):
                 continue
@@ -239,6 +245,9 @@ class Phases:
             if fits_in or not (self.trials or wanted):
                 wanted.append(setting)
                 taken.append(setting)
+                missed = 0
+            else:
+                missed += 1
         return wanted
 
     def _allowed(self, setting: Setting, rung: Rung) -> bool:
@@ -249,14 +258,10 @@ class Phases:
 
     def _measure(self, setting: Setting, rung: Rung) -> float:
         if setting not in self._measured:
-            few = self.splits.rung(min(rung.n, 50))
-            self._measured[setting] = measured_milliseconds(setting, self._few(few), self.engine)
+            if self._timed is None:
+                self._timed = self.evaluator.pixels(self.splits.rung(min(rung.n, _TIMED)))
+            self._measured[setting] = measured_milliseconds(setting, self._timed, self.engine)
         return self._measured[setting]
-
-    def _few(self, rung: Rung) -> np.ndarray:
-        if not hasattr(self, "_pixels"):
-            self._pixels = self.evaluator.pixels(rung)
-        return self._pixels
 
     def with_milliseconds(self, trials: Sequence[Trial], settings: Sequence[Setting]) -> list[Trial]:
         """The trials, those of some settings with milliseconds that were measured."""
@@ -271,7 +276,7 @@ class Phases:
             for trial in trials
         ]
 
-    def _add(self, setting: Setting, rung: Rung, each: np.ndarray) -> None:
+    def _add(self, setting: Setting, rung: Rung, each: Array) -> None:
         self.trials[setting, rung.key] = Trial(
             setting=setting,
             score=float(each.mean(dtype=np.float64)),
@@ -298,7 +303,7 @@ class Phases:
                 if self.task.numbers
                 else (f"best {top.score:.1%} with {top.rung.n:,} images, ")
             )
-        self._update(getattr(self, "_done", 0), f"{best}{self.budget.words}{', ' + note if note else ''}")
+        self._update(self._done, f"{best}{self.budget.words}{', ' + note if note else ''}")
 
 
 def _key(setting: Setting, rung: Rung) -> str:

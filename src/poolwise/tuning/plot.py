@@ -28,6 +28,8 @@ def draw_search(search: Search) -> Figure:
             ax.errorbar(ms, score, error, color=colour, linestyle="none", linewidth=1, capsize=2, alpha=0.5)
         elif own:
             _marks(ax, [], colour, _CLEAR, "second order" if second else "first order")
+    if any(trial.rung.size < most for trial in ranking):
+        ax.plot([], [], "o", color="#777777", alpha=_FAINT, markersize=4.5, label="tried on fewer images")
     line = [(trial.milliseconds, trial.score) for trial in search.frontier]
     ax.plot(*zip(*line, strict=True), color=INK, linewidth=1.2, zorder=2, label="none is better and cheaper")
     chosen = search.chosen
@@ -60,7 +62,7 @@ def _scales(ax: Any, ranking: list[Trial], numbers: bool) -> None:
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     if not numbers:
-        ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
+        ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=None, symbol=" %"))
     scores = sorted(trial.score for trial in ranking)
     low = max(scores[len(scores) // 10], scores[-1] - 0.5 * max(1.0, abs(scores[-1])))  # the worst would squeeze the others
     room = max(0.01, 0.06 * (scores[-1] - low))

@@ -30,7 +30,7 @@ from poolwise.tuning.splits import Task, split
 from poolwise.tuning.store import Store, fingerprint
 from poolwise.tuning.task import as_task, may_choose_by_labels
 
-_MEASURED_AT_END = 8
+_MEASURED_AT_END = 14
 
 
 def tune(

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from poolwise.estimators import PooledFeatures
@@ -56,11 +57,11 @@ class Setting:
         """What the codes and the responses to them depend on."""
         return tuple(getattr(self, name) for name in BANK)
 
-    @property
+    @cached_property
     def encoder(self) -> Threshold:
         return Threshold(self.alpha if len(self.alpha) > 1 else self.alpha[0], self.two_sided)
 
-    @property
+    @cached_property
     def pooling(self) -> Pooling:
         grid = list(self.grid) if len(self.grid) > 1 else self.grid[0]
         if self.is_second_order:
@@ -71,7 +72,7 @@ class Setting:
     def n_candidates(self) -> int | None:
         return CANDIDATES_PER_CODE * self.n_codes if self.selection == "supervised" else None
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         outputs = self.encoder.sides * self.n_codes
         return self.pooling.n_cells * (self.pooling.directions_kept(outputs) or self.pooling.width(outputs))

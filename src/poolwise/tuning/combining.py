@@ -6,6 +6,7 @@ A gain is an effect on otherwise equal settings, drawn towards 0 as far as it ma
 symmetry and selection are taken from the other order where there are none of the same.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,7 +42,9 @@ def combinations(trials: Sequence[Trial], space: Space) -> list[Setting]:
         for setting in _beside(leader.setting, values, gains, space):
             expected.setdefault(setting, leader.score + _BESIDE_LEADER * leader.error)
         for setting in _more_codes(leader.setting, values):
-            expected[setting] = max(expected.get(setting, 0.0), leader.score + _BESIDE_LEADER * leader.error)
+            doublings = math.log2(setting.n_codes / leader.setting.n_codes)
+            hoped = leader.score + doublings * _BESIDE_LEADER * leader.error
+            expected[setting] = max(expected.get(setting, hoped), hoped)
     found = [setting for setting in expected if setting not in tried]
     return sorted(found, key=lambda setting: -expected[setting])
 
@@ -71,9 +74,8 @@ def _promising(
 
 
 def _more_codes(leader: Setting, values: dict[str, tuple[Any, ...]]) -> list[Setting]:
-    """The next number of codes: more of them pay with more images, so what few images said of it counts little."""
-    larger = [count for count in values["n_codes"] if count > leader.n_codes]
-    return [leader.but(n_codes=min(larger))] if larger else []
+    """Larger numbers of codes: they pay with more images, so what few images said of them counts little."""
+    return [leader.but(n_codes=count) for count in values["n_codes"] if count > leader.n_codes]
 
 
 def _beside(

@@ -3,21 +3,24 @@
 import csv
 import json
 import shlex
+from functools import partial
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from poolwise import load
-from poolwise.tuning import banks, evaluate
+from poolwise import PooledFeatures, load
+from poolwise.tuning import banks, evaluate, settings
 
 QUICK = ("--codes", "6", "--trials", "7", "--jobs", "1", "--quiet")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def few_patches():
+    """In the search and in the fits of its winners."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(banks, "PATCHES", 1500)
+        patch.setattr(settings, "PooledFeatures", partial(PooledFeatures, n_patches=3000))
         yield
 
 
@@ -65,7 +68,7 @@ def test_the_fit_line_gives_the_same_model(tuned, poolwise, tmp_path):
     words = shlex.split(result["fit"])
     assert words[:2] == ["poolwise", "fit"]
     words[words.index("best.safetensors")] = str(tmp_path / "again.safetensors")
-    assert poolwise(*words[1:], "--jobs", "1", "--quiet").code == 0
+    assert poolwise(*words[1:], "--patches", "3000", "--jobs", "1", "--quiet").code == 0
     one, other = load(folder / "best.safetensors"), load(tmp_path / "again.safetensors")
     assert one[0].recipe == other[0].recipe
     np.testing.assert_array_equal(one[0].codes_, other[0].codes_)

@@ -12,7 +12,7 @@ from poolwise.tuning.limits import Limits
 from poolwise.tuning.search import search_task
 from poolwise.tuning.task import as_task
 
-TRIALS = 14
+TRIALS = 11
 
 
 @pytest.fixture(scope="module")
@@ -146,13 +146,13 @@ def test_a_limit_of_milliseconds_leaves_settings_out(small, monkeypatch):
 
 def test_what_does_not_fit_into_memory_is_left_out_and_projected_instead(small, monkeypatch):
     monkeypatch.setattr("poolwise.tuning.limits.memory", lambda: 4 * 75 * 500)
-    search = tune(*small, n_codes=16, trials=16)
+    search = tune(*small, n_codes=16, trials=12)
     assert all(4 * 75 * one.features <= 0.4 * 4 * 75 * 500 for one in search.trials)
     assert any("GB" in one.reason for one in search.left_out)
 
 
 def test_numbers_are_predicted_by_r2(small, numbers):
-    search = tune(small[0], numbers, n_codes=8, trials=8)
+    search = tune(small[0], numbers, n_codes=8, trials=6)
     assert search.numbers
     assert search.chosen.score > 0.3
     assert search.to_json()["score"] == "r2"

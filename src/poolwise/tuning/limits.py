@@ -6,7 +6,7 @@ from poolwise.tuning.cost import SHARE_OF_MEMORY, fit_bytes, memory
 from poolwise.tuning.result import LeftOut
 from poolwise.tuning.settings import Setting
 
-_SURE = 2.0  # an estimate that is that many times off the limit decides; others are measured
+_SURE = 3.0  # an estimate that is that many times off the limit decides; others are measured
 
 
 class Limits:

@@ -254,7 +254,11 @@ class Phases:
         return self.limits.allow(setting, len(self.task.images), self._estimate, lambda one: self._measure(one, rung))
 
     def _estimate(self, setting: Setting) -> float:
-        return nominal_milliseconds(setting, self.task.image_shape) * self.evaluator.pace.ratio("images")
+        """Milliseconds, by those that were measured so far."""
+        shape = self.task.image_shape
+        nominal = sum(nominal_milliseconds(one, shape) for one in self._measured)
+        ratio = sum(self._measured.values()) / nominal if nominal > 0 else self.evaluator.pace.ratio("images")
+        return nominal_milliseconds(setting, shape) * ratio
 
     def _measure(self, setting: Setting, rung: Rung) -> float:
         if setting not in self._measured:

@@ -26,11 +26,13 @@ ARROWS = {
     "analysis": ["support", "engine", "method", "estimators"],
     "report": ["support", "engine", "method", "estimators", "analysis"],
     "planning": ["support", "estimators", "analysis", "report"],
+    "tuning": ["support", "engine", "method", "svm", "estimators", "report"],
     "reproduction": [
         "support", "engine", "method", "estimators", "datasets", "analysis", "report", "planning",
     ],
     "cli": [
-        "support", "method", "estimators", "images", "datasets", "modelfile", "analysis", "report", "planning", "reproduction",
+        "support", "method", "estimators", "images", "datasets", "modelfile", "analysis", "report", "planning", "tuning",
+        "reproduction",
     ],
 }  # fmt: skip
 # The stages of the method, each of which may import those before it.

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from poolwise.method.scale import Standardize
     from poolwise.method.whitening import ZCA
     from poolwise.modelfile import load, save
+    from poolwise.tuning import tune
 
 __version__ = "0.1.0"
 _HOME = {
@@ -26,6 +27,7 @@ _HOME = {
     **dict.fromkeys(("Nearest", "Threshold", "Triangle"), "method.encoders"),
     **dict.fromkeys(("Pool", "SecondOrder"), "method.pooling"),
     "Standardize": "method.scale",
+    "tune": "tuning",
 }
 __all__ = [
     "ZCA",
@@ -47,6 +49,7 @@ __all__ = [
     "load",
     "open_images",
     "save",
+    "tune",
 ]
 
 

@@ -16,6 +16,7 @@ from poolwise.cli.output import clean_warnings, say
 
 _COMMANDS = {
     "demo": "Learn features on the embedded photos and show the result.",
+    "tune": "Search for the settings that suit labelled images best.",
     "plan": "Predict accuracy and cost of larger dictionaries from small ones.",
     "fit": "Learn features from images, and a classifier if they have labels.",
     "transform": "Compute the features of images with a model.",

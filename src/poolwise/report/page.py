@@ -14,6 +14,7 @@ from poolwise.report.draw.mosaic import by_colour
 from poolwise.report.draw.pictures import tiles_of, whitened_pictures
 from poolwise.report.draw.sprites import photo_sprite, sprite
 from poolwise.report.html import as_data, as_utf8, own, render
+from poolwise.report.search import Tried, read_search, search_section
 from poolwise.report.sections import accuracy_section, charts, figures, mosaic_text
 from poolwise.report.study import Clusters, Findings, Regions, study
 from poolwise.report.words import one_line, parameters
@@ -33,6 +34,7 @@ def write_report(
     title: str | None = None,
     names: Any = None,
     budget: Any = None,
+    search: Any = None,
     provenance: Mapping[str, Any] | None = None,
     learned_from: bool = False,
     verbose: bool = False,
@@ -53,6 +55,8 @@ def write_report(
     names : n of images, default: those of a source, or row numbers
     budget : dict
         Accuracy over codes: what `poolwise plan --json` prints, or a dictionary of codes to accuracy.
+    search : dict
+        What `poolwise tune --json` prints: the settings that were tried, and what each reached.
     provenance : dict
         What the page should say about how the model was made.
     learned_from : bool
@@ -77,19 +81,27 @@ def write_report(
     (16,)
     """
     curves = [] if budget is None else read_budget(budget)
+    tried = None if search is None else read_search(search)
     stages = Stages(verbose, "report ")
     found = study(model, images, labels, names=names, stages=stages)
     with stages.stage("page"):
-        html = _page(found, title, curves, dict(provenance or {}), learned_from)
+        html = _page(found, title, curves, tried, dict(provenance or {}), learned_from)
         with replacing(path) as temporary:
             temporary.write_bytes(as_utf8(html))
     return found
 
 
-def _page(found: Findings, title: str | None, curves: list[Curve], provenance: dict[str, Any], learned_from: bool) -> str:
+def _page(
+    found: Findings,
+    title: str | None,
+    curves: list[Curve],
+    tried: Tried | None,
+    provenance: dict[str, Any],
+    learned_from: bool,
+) -> str:
     features = found.features
     data, sprites = _data(found)
-    drawn = charts(found, curves)
+    drawn = charts(found, curves, None if tried is None else tried.frontier)
     for chart in drawn:
         chart["svg"] = _ours(chart.get("svg", ""))
     orders = {"likeness": "by likeness", "size": "by cluster size", "colour": "from grey to colour", "number": "by number"}
@@ -109,6 +121,7 @@ def _page(found: Findings, title: str | None, curves: list[Curve], provenance: d
         n_looked=0 if found.regions is None else len(found.regions.names),
         accuracy=accuracy_section(found, learned_from),
         charts=drawn,
+        search=None if tried is None else search_section(tried),
         reasons=[text for name, text in found.missing.items() if name in ("accuracy", "spectra")],
         about=known | parameters(features, found.classifier),
         command=known.get("command", ""),

@@ -97,9 +97,15 @@ def _row(confusion: Any, names: list[str], i: int) -> dict[str, Any]:
     return {"name": names[i], "cells": cells, "right": f"{100 * confusion[i, i] / total:.0f} %" if total else "–"}
 
 
-def charts(found: Findings, budget: list[Curve]) -> list[dict[str, Any]]:
+def charts(found: Findings, budget: list[Curve], frontier: Line | None = None) -> list[dict[str, Any]]:
     """Each with a sentence on what it shows and what to look for; those that cannot be made are left out."""
-    made = [_budget(budget, len(found.features.codes_)), _spectra(found), _similarity(found), _objective(found)]
+    made = [
+        _frontier(frontier),
+        _budget(budget, len(found.features.codes_)),
+        _spectra(found),
+        _similarity(found),
+        _objective(found),
+    ]
     return [chart for chart in made if chart is not None]
 
 
@@ -126,6 +132,17 @@ def _budget(curves: list[Curve], K: int) -> dict[str, Any] | None:
     )
     axes = {"x_label": "codes", "y_label": "accuracy", "log_x": True, "percent": True}
     return _chart("budget", "Accuracy over budget", text, lines, **axes)
+
+
+def _frontier(line: Line | None) -> dict[str, Any] | None:
+    if line is None or len(line.x) < 2:
+        return None
+    text = (
+        "Settings of the search such that none is better and cheaper, on held-out images. Look for where the line flattens: "
+        "time beyond that gives little."
+    )
+    axes = {"x_label": "milliseconds per image", "y_label": line.name, "log_x": True, "percent": True}
+    return _chart("search", "Score over time per image", text, [line], **axes)
 
 
 def _spectra(found: Findings) -> dict[str, Any] | None:

@@ -119,7 +119,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     if as_json:
         print_json(result)
     else:
-        _show(result)
+        show(result)
 
 
 def fit(
@@ -187,15 +187,16 @@ def write_report_of(
     n_jobs: int | None,
     *,
     quiet: bool,
+    search: dict[str, Any] | None = None,
 ) -> None:
-    """The page of a model that was fitted on these images."""
+    """The page of a model that was fitted on these images; search : what `poolwise tune --json` prints of it"""
     from sklearn.pipeline import make_pipeline
 
     from poolwise.report import write_report
 
     features.set_params(n_jobs=n_jobs)
     model = features if svm is None else make_pipeline(features, svm)
-    write_report(model, path, images, title=title, provenance=provenance, learned_from=True, verbose=not quiet)
+    write_report(model, path, images, title=title, provenance=provenance, learned_from=True, verbose=not quiet, search=search)
 
 
 def estimators(
@@ -293,7 +294,8 @@ def _printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _show(result: dict[str, Any]) -> None:
+def show(result: dict[str, Any]) -> None:
+    """What `fit` gave, as text."""
     chosen = "" if result["candidates"] is None else f" of {result['candidates']:,} candidates"
     mirrored = ", for the classifier also mirrored" * result["mirrored"]
     lines = {

@@ -126,6 +126,8 @@ def _log_ticks(low: float, high: float) -> list[float]:
     """
     >>> _log_ticks(1, 1000)
     [1.0, 10.0, 100.0, 1000.0]
+    >>> [round(tick, 3) for tick in _log_ticks(0.12, 0.18)]
+    [0.12, 0.14, 0.16, 0.18]
     """
     for factors in ((1,), (1, 3), (1, 2, 5), tuple(range(1, 10))):
         powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -133,6 +135,8 @@ def _log_ticks(low: float, high: float) -> list[float]:
         found = [value for value in found if low * 0.999 <= value <= high * 1.001]
         if len(found) >= 3:
             break
+    if len(found) < 2:  # a narrow range has no such values
+        found = _ticks(low, high)
     return found[:: math.ceil(len(found) / 7)]
 
 

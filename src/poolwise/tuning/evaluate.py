@@ -1,0 +1,166 @@
+"""Settings to scores: codes learned, images pooled once for a group, and a classifier for every setting of it."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from poolwise.engine.threads import Threads
+from poolwise.estimators.targets import as_targets
+from poolwise.method.layer import Layer
+from poolwise.support.parameters import ParameterError
+from poolwise.support.progress import Stages, Update
+from poolwise.support.types import Array
+from poolwise.tuning.banks import Group, dressed, group, learn_bank, pool_images, projected, view
+from poolwise.tuning.cost import Pace, nominal_bank, nominal_classifier, nominal_milliseconds
+from poolwise.tuning.scoring import classify, regress
+from poolwise.tuning.settings import Setting
+from poolwise.tuning.splits import Rung, Splits, Task
+
+
+class Evaluator:
+    """Scores of settings on the held-out images of a rung.
+
+    tell : called with a few words whenever work goes on
+
+    Attributes
+    ----------
+    pace : Pace
+        How long things took, compared with what was expected.
+    """
+
+    def __init__(self, task: Task, splits: Splits, *, seed: int, engine: Threads, tell: Callable[[str], None]) -> None:
+        self.task, self.splits, self.seed, self.engine, self.tell = task, splits, seed, engine, tell
+        self.pace = Pace()
+        self._rung: Rung | None = None
+        self._pixels: dict[int, Array] = {}
+        self._layers: dict[object, Layer] = {}
+        self._variance = float(np.var(task.labels)) if task.numbers else 1.0
+
+    def run(self, settings: Sequence[Setting], rung: Rung) -> Iterator[tuple[Setting, Array | str]]:
+        """Each setting with the (m · folds,) scores of held-out images, or with the reason why it cannot be tried."""
+        if rung != self._rung:
+            self._rung, self._pixels, self._layers = rung, {}, {}
+        for found in group(settings, rung.n + rung.m):
+            try:
+                yield from self._run_group(found, rung)
+            except ParameterError as error:  # such as fewer different patches than candidates
+                yield from ((setting, str(error)) for setting in found.settings)
+
+    def _run_group(self, found: Group, rung: Rung) -> Iterator[tuple[Setting, Array]]:
+        parts: dict[Setting, list[Array]] = {setting: [] for setting in found.settings}
+        order = sorted(found.settings, key=lambda one: (one.n_features == found.union.n_features, one.scale_offset))
+        for fold in range(rung.folds):
+            pixels, (y, z) = self.pixels(rung, fold), self._labels(rung, fold)
+            layer = dressed(self._layer(found.union, rung, fold), found.union)
+            pooled = None if found.union.directions is not None else self._pool(layer, found.union, pixels)
+            for setting in order:
+                if pooled is None:
+                    stages = _Telling(self.tell)
+                    X = projected(layer, setting, pixels, rung.n, seed=self.seed, engine=self.engine, stages=stages)
+                else:
+                    X = view(pooled, setting, found.union, rung.n, overwrite=setting == order[-1])
+                parts[setting].append(self._score(X, y, z, rung))
+                if fold == rung.folds - 1:
+                    yield setting, np.concatenate(parts[setting])
+
+    def pixels(self, rung: Rung, fold: int = 0) -> Array:
+        """(n + m, H, W, c): the images to learn from, then those held out."""
+        if fold not in self._pixels or rung != self._rung:
+            self.tell("reading images")
+            learn, held = self.splits.folds[fold]
+            rows = np.r_[learn[: rung.n], held[: rung.m]]
+            order = np.argsort(rows)  # files are read from first to last
+            found = np.asarray(self.task.images[rows[order]])
+            place = np.empty_like(order)
+            place[order] = np.arange(len(order))
+            if rung != self._rung:
+                return found[place]
+            self._pixels[fold] = found[place]
+        return self._pixels[fold]
+
+    def _labels(self, rung: Rung, fold: int) -> tuple[Array, Array]:
+        learn, held = self.splits.folds[fold]
+        return self.task.labels[learn[: rung.n]], self.task.labels[held[: rung.m]]
+
+    def has_codes(self, setting: Setting, rung: Rung) -> bool:
+        """Whether its codes were learned already."""
+        return rung == self._rung and (_codes_key(setting), 0) in self._layers
+
+    def _layer(self, setting: Setting, rung: Rung, fold: int) -> Layer:
+        """The codes of a setting, learned from the images to learn from alone."""
+        key = _codes_key(setting), fold
+        if key not in self._layers:
+            targets, images = None, self.pixels(rung, fold)[: rung.n]
+            if setting.n_candidates is not None:
+                targets = self._targets(self._labels(rung, fold)[0])
+            begun = time.perf_counter()
+            self._layers[key] = learn_bank(
+                setting, images, targets, seed=self.seed, engine=self.engine, stages=_Telling(self.tell)
+            )
+            self.pace.add("codes", nominal_bank(setting, self.task.image_shape, rung.n), time.perf_counter() - begun)
+        return self._layers[key]
+
+    def _targets(self, labels: Array) -> Array:
+        if self.task.numbers:
+            spread = float(labels.std())
+            return ((labels - labels.mean()) / (spread if spread > 0 else 1.0))[:, None]
+        return as_targets(labels, len(labels))
+
+    def _pool(self, layer: Layer, union: Setting, pixels: Array) -> Array:
+        begun = time.perf_counter()
+        pooled = pool_images(layer, pixels, engine=self.engine, stages=_Telling(self.tell))
+        nominal = nominal_milliseconds(union, self.task.image_shape) * len(pixels) / 1000
+        self.pace.add("images", nominal, time.perf_counter() - begun)
+        return pooled
+
+    def _score(self, X: Array, y: Array, z: Array, rung: Rung) -> Array:
+        begun = time.perf_counter()
+        if self.task.numbers:
+            each = regress(X[: rung.n], y, X[rung.n :], z, self._variance, engine=self.engine, tell=self.tell)
+        else:
+            each = classify(X[: rung.n], y, X[rung.n :], z, engine=self.engine, tell=self.tell)
+        nominal = nominal_classifier(X.shape[1], rung.n, rung.m, self.task.n_classes)
+        self.pace.add("classifier", nominal, time.perf_counter() - begun)
+        return each
+
+    def seconds(self, settings: Sequence[Setting], rung: Rung) -> float:
+        """How long they will take, by what the others took."""
+        codes = images = classifier = 0.0
+        known: set[object] = set()
+        for found in group(settings, rung.n + rung.m):
+            key = _codes_key(found.union)
+            if key not in known and not self.has_codes(found.union, rung):
+                codes += nominal_bank(found.union, self.task.image_shape, rung.n)
+            known.add(key)
+            images += nominal_milliseconds(found.union, self.task.image_shape) * (rung.n + rung.m) / 1000
+            for setting in found.settings:
+                classifier += nominal_classifier(setting.n_features, rung.n, rung.m, self.task.n_classes)
+                if setting.directions is not None:
+                    width = setting.pooling.width(setting.encoder.sides * setting.n_codes)
+                    classifier += min(rung.n * setting.pooling.n_cells, 2 * width) * width**2 / 4e10
+        ratio = self.pace.ratio
+        return rung.folds * (codes * ratio("codes") + images * ratio("images") + classifier * ratio("classifier"))
+
+
+def _codes_key(setting: Setting) -> object:
+    """What codes depend on: symmetry only where they are chosen by responses."""
+    symmetry = setting.symmetry if setting.n_candidates is not None else None
+    return setting.n_codes, setting.patch_size, setting.whitening_offset, setting.selection, symmetry
+
+
+class _Telling(Stages):
+    """Stages whose progress goes to a callback."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__(False)
+        self._tell = tell
+
+    @contextmanager
+    def stage(self, name: str, total: int | None = None) -> Iterator[Update]:
+        def update(done: int, note: str = "") -> None:
+            self._tell(name)
+
+        self._tell(name)
+        yield update

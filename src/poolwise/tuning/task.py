@@ -1,0 +1,70 @@
+"""What is given to `tune`, checked: images with a label or number for each."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+
+from poolwise.support.types import Array, ImageSource
+from poolwise.tuning.splits import Task
+
+_HOW = "tune(images, labels); with files, put them into one folder per class, or give a .csv with a column of labels"
+
+
+def as_task(images: Any, labels: Any = None, *, numbers: bool | None = None) -> Task:
+    """Images and labels as a task; `numbers` says that labels are to be predicted as numbers, None: if they are real ones.
+
+    >>> as_task(np.zeros((4, 8, 8), np.uint8), list("abba")).labels
+    array([0, 1, 1, 0])
+    >>> as_task(np.zeros((4, 8, 8), np.uint8), [0.5, 1.5, 2.5, 3.0]).numbers
+    True
+    """
+    if not isinstance(images, ImageSource):
+        images = np.asarray(images)
+        if images.ndim not in (3, 4) or images.dtype.kind not in "uifb" or 0 in images.shape:
+            raise ValueError(
+                f"expected images of shape (n, height, width, channels), or (n, height, width) for grey ones; got shape "
+                f"{images.shape} of {images.dtype}"
+            )
+        images = images if images.ndim == 4 else images[..., None]
+        if images.dtype.kind == "f" and not np.isfinite(images).all():
+            raise ValueError("the images have pixels that are NaN or infinite")
+    if labels is None:
+        labels = getattr(images, "labels", None)
+    if labels is None:
+        raise ValueError(f"a search needs labels, since settings are compared by how well they predict these: {_HOW}")
+    given = np.asarray(labels)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if given.ndim != 1 or len(given) != len(images):
+        raise ValueError(f"labels of shape {given.shape} for {len(images)} images; give one for each")
+    if _has_missing(given):
+        raise ValueError("labels has entries that are missing (None, NaN or infinite); give a label or number for every image")
+    if numbers is None:
+        numbers = bool(type_of_target(given, input_name="labels").startswith("continuous"))
+    if numbers:
+        return Task(images, _as_numbers(given), True)
+    classes, label = np.unique(given, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"all images have one label, {classes[0].item()!r}; a search needs at least two classes")
+    return Task(images, label.astype(np.int64), False)
+
+
+def _has_missing(given: Array) -> bool:
+    if given.dtype.kind == "f":
+        return not np.isfinite(given).all()
+    return given.dtype == object and any(one is None or one != one for one in given)
+
+
+def _as_numbers(given: Array) -> Array:
+    found = given.astype(np.float64)
+    if not np.isfinite(found).all():
+        raise ValueError("the numbers to predict must be finite; got NaN or infinity among them")
+    if len(found) < 3 or float(found.std()) == 0:
+        raise ValueError("the numbers to predict are the same for all images; a search needs at least three that differ")
+    return found
+
+
+def may_choose_by_labels(task: Task) -> bool:
+    """Whether `fit` would take these labels as the search does: whole numbers would be classes there."""
+    return not task.numbers or not bool((task.labels == np.round(task.labels)).all())

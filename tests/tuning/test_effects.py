@@ -1,0 +1,117 @@
+"""Which choices mattered, and which settings are kept, combined and chosen."""
+
+import numpy as np
+import pytest
+
+from poolwise.tuning.combining import combinations
+from poolwise.tuning.effects import effects_of, order_effect
+from poolwise.tuning.result import Trial, best_of, frontier_of, keep, latest
+from poolwise.tuning.search import references
+from poolwise.tuning.settings import Setting
+from poolwise.tuning.space import make_space
+from poolwise.tuning.splits import Rung, standard_error
+
+SPACE = make_space((32, 32, 3), 40)
+FIRST, SECOND = Rung(500, 400), Rung(1500, 400)
+
+
+def trial(setting, each, rung=FIRST, cost=1.0, milliseconds=1.0):
+    each = np.asarray(each, np.float32)
+    return Trial(setting, float(each.mean()), standard_error(each), milliseconds, setting.n_features, rung, cost, each)
+
+
+@pytest.fixture
+def scores(rng):
+    """A function: 400 scores with a mean of about `p` that agree with those of other p's where they can."""
+    level = rng.random(400)
+    return lambda p: level < p
+
+
+def test_an_effect_is_the_mean_over_pairs_image_by_image(scores):
+    base = SPACE.base
+    pairs = [
+        (trial(base.but(pool=pool), scores(0.6)), trial(base.but(pool=pool, grid=(3,)), scores(0.6 + gain)))
+        for pool, gain in (("average", 0.1), ("max", 0.2))
+    ]
+    trials = [one for pair in pairs for one in pair]
+    (grid,) = (effect for effect in effects_of(trials, references(SPACE)) if effect.factor == "grid")
+    naive = np.mean([b.each - a.each for a, b in pairs], axis=0)
+    assert grid.difference == pytest.approx(naive.mean())
+    assert grid.error == pytest.approx(naive.std(ddof=1) / 20)
+    assert (grid.value, grid.reference, grid.pairs) == ((3,), (2,), 2)
+    assert grid.matters
+    assert 0 < grid.gain < grid.difference
+
+
+def test_what_is_within_an_error_or_three_tenths_does_not_matter(scores, rng):
+    base = SPACE.base
+    noise = rng.permutation(scores(0.6))
+    found = effects_of([trial(base, scores(0.6)), trial(base.but(two_sided=True), noise)], references(SPACE))
+    assert not found[0].matters or abs(found[0].difference) > found[0].error
+    same = effects_of([trial(base, scores(0.6)), trial(base.but(two_sided=True), scores(0.601))], references(SPACE))
+    assert not same[0].matters
+
+
+def test_trials_of_different_rungs_are_not_compared(scores):
+    base = SPACE.base
+    assert effects_of([trial(base, scores(0.6)), trial(base.but(grid=(1,)), scores(0.8), SECOND)], references(SPACE)) == []
+
+
+def test_orders_are_compared_by_their_best(scores):
+    trials = [
+        trial(SPACE.base, scores(0.6)),
+        trial(SPACE.second_base, scores(0.7)),
+        trial(SPACE.base.but(grid=(1,)), scores(0.65)),
+    ]
+    effect = order_effect(trials)
+    assert effect.difference == pytest.approx(trials[1].score - trials[2].score)
+    assert order_effect(trials[:1]) is None
+
+
+def test_winners_of_different_factors_are_combined(scores):
+    base = SPACE.base
+    trials = [
+        trial(base, scores(0.5)),
+        trial(base.but(grid=(3,)), scores(0.6)),
+        trial(base.but(symmetry="mirror"), scores(0.58)),
+        trial(base.but(patch_size=8), scores(0.4)),
+    ]
+    assert combinations(trials, SPACE)[0] == base.but(grid=(3,), symmetry="mirror")
+    assert combinations([], SPACE) == []
+
+
+def test_the_gains_of_banks_count_for_the_other_order(scores):
+    base, second = SPACE.base, SPACE.second_base
+    trials = [
+        trial(base, scores(0.5)),
+        trial(base.but(symmetry="dihedral"), scores(0.6)),
+        trial(second, scores(0.7)),
+        trial(second.but(grid=(1,)), scores(0.75)),
+    ]
+    assert combinations(trials, SPACE)[0] == second.but(grid=(1,), symmetry="dihedral")
+
+
+def test_the_best_third_is_kept_and_the_cheapest_equal(scores, rng):
+    settings = [Setting(8, patch_size=size) for size in range(3, 12)]
+    trials = [trial(setting, scores(0.5 + 0.03 * i), cost=5.0) for i, setting in enumerate(settings)]
+    assert keep(trials) == trials[:-4:-1]
+    shuffled = scores(0.74)
+    shuffled[:40] = rng.permutation(shuffled[:40])
+    cheap = trial(Setting(8, patch_size=20), shuffled, cost=1.0)
+    assert keep([*trials, cheap], 0.1)[-1] == cheap
+
+
+def test_the_chosen_one_is_of_the_largest_rung_and_the_cheapest_of_equals(scores):
+    a, b, c = (Setting(8, patch_size=size) for size in (3, 4, 6))
+    best = trial(a, scores(0.9), FIRST)
+    large = [trial(b, scores(0.7), SECOND, cost=3.0), trial(c, scores(0.7), SECOND, cost=2.0)]
+    assert best_of([best, *large]).setting == c
+    better = trial(a, scores(0.75), SECOND, cost=9.0)
+    assert best_of([best, *large, better]) == better
+    assert {one.setting: one.rung for one in latest([best, *large, better])}[a] == SECOND
+
+
+def test_nothing_on_the_frontier_is_worse_and_dearer(scores):
+    given = [(0.5, 1.0), (0.6, 2.0), (0.55, 3.0), (0.7, 4.0), (0.7, 5.0)]
+    trials = [trial(Setting(8, patch_size=i + 1), scores(p), milliseconds=ms) for i, (p, ms) in enumerate(given)]
+    assert frontier_of(trials) == [trials[0], trials[1], trials[3]]

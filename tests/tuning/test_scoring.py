@@ -1,0 +1,58 @@
+"""Scores of held-out images against scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import Ridge
+from sklearn.metrics import r2_score
+
+from poolwise import LinearSVM
+from poolwise.engine.threads import Threads
+from poolwise.tuning.scoring import classify, regress
+
+
+@pytest.fixture
+def iris(rng):
+    X, y = load_iris(return_X_y=True)
+    rows = rng.permutation(len(X))
+    return X[rows].astype(np.float32), y[rows]
+
+
+def test_accuracy_is_that_of_the_best_gamma(iris, engine):
+    X, y = iris
+    each = classify(X[:100], y[:100], X[100:], y[100:], engine=engine)
+    assert set(each.tolist()) <= {0.0, 1.0}
+    tried = [LinearSVM(gamma).fit(X[:100], y[:100]).score(X[100:], y[100:]) for gamma in np.geomspace(1e-5, 1, 11)]
+    assert each.mean() >= max(tried) - 0.03
+
+
+def test_two_classes_and_classes_that_were_not_learned(iris, engine):
+    X, y = iris
+    two = y < 2
+    each = classify(X[two][:60], y[two][:60], X[two][60:], y[two][60:], engine=engine)
+    assert each.mean() > 0.95
+    learned = classify(X[:100][y[:100] < 2], y[:100][y[:100] < 2], X[100:], y[100:], engine=engine)
+    np.testing.assert_array_equal(learned[y[100:] == 2], 0)
+    assert classify(X[:5], np.zeros(5), X[5:8], np.array([0, 1, 0]), engine=engine).tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("columns", [4, 300])
+def test_regression_is_ridge(rng, columns):
+    X = rng.normal(size=(120, columns)).astype(np.float32) + 3
+    y = X[:, 0] - 2 * X[:, 1] + rng.normal(size=120)
+    variance = float(np.var(y))
+    with Threads(1) as engine:
+        each = regress(X[:80], y[:80], X[80:], y[80:], variance, engine=engine)
+    scores = []
+    for alpha in np.geomspace(1e-4, 1e5, 60):
+        guess = Ridge(alpha=alpha).fit(X[:80].astype(np.float64), y[:80]).predict(X[80:].astype(np.float64))
+        scores.append(1 - ((guess - y[80:]) ** 2).mean() / variance)
+    assert max(scores) - 0.02 <= each.mean() <= max(scores) + 1e-3
+
+
+def test_a_mean_of_scores_is_r2(rng):
+    X = rng.normal(size=(100, 3)).astype(np.float32)
+    y = X[:, 0] + 0.1 * rng.normal(size=100)
+    with Threads(1) as engine:
+        each = regress(X[:50], y[:50], X[50:], y[50:], float(np.var(y[50:])), engine=engine)
+    assert each.mean() == pytest.approx(r2_score(y[50:], Ridge(1e-6).fit(X[:50], y[:50]).predict(X[50:])), abs=0.02)

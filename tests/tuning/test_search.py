@@ -1,0 +1,213 @@
+"""`tune`: budgets, the same result on any number of threads, interrupts, stores, limits and errors."""
+
+import numpy as np
+import pytest
+
+import poolwise
+from poolwise import LinearSVM, tune
+from poolwise.support.progress import Stages
+from poolwise.tuning import evaluate
+from poolwise.tuning.budget import Budget
+from poolwise.tuning.limits import Limits
+from poolwise.tuning.search import search_task
+from poolwise.tuning.task import as_task
+
+TRIALS = 11
+
+
+@pytest.fixture(scope="module")
+def found(small, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("store")
+    return tune(*small, n_codes=8, trials=TRIALS, n_jobs=1, store=folder), folder
+
+
+def same(a, b):
+    assert [(one.setting, one.rung, one.score) for one in a.trials] == [(one.setting, one.rung, one.score) for one in b.trials]
+    for one, other in zip(a.trials, b.trials, strict=True):
+        np.testing.assert_array_equal(one.each, other.each)
+    assert a.chosen.setting == b.chosen.setting
+    assert [(e.factor, e.value, e.difference) for e in a.effects] == [(e.factor, e.value, e.difference) for e in b.effects]
+
+
+def test_the_number_of_trials_is_the_budget(found):
+    search = found[0]
+    assert len(search.trials) == TRIALS
+    assert len({(one.setting, one.rung) for one in search.trials}) == TRIALS
+    assert {one.setting.is_second_order for one in search.trials} == {False, True}
+    assert not search.interrupted
+    for one in search.trials:
+        assert one.score == pytest.approx(one.each.mean())
+        assert one.error == pytest.approx(one.each.std(ddof=1) / len(one.each) ** 0.5)
+        assert len(one.each) == 75  # few images: five folds, each image held out once
+    assert search.chosen in search.trials
+    assert search.ranking[0] is search.chosen
+    assert all(one.milliseconds > 0 for one in search.trials)
+
+
+def test_threads_change_nothing(small, found):
+    same(tune(*small, n_codes=8, trials=TRIALS, n_jobs=2), found[0])
+
+
+def test_the_best_is_an_estimator_that_learns_something(small, found):
+    images, labels = small
+    features = found[0].best
+    assert not hasattr(features, "layer_")
+    features.set_params(n_patches=3000)
+    X = features.fit_transform(images[::2], labels[::2])
+    assert LinearSVM().fit(X, labels[::2]).score(features.transform(images[1::2]), labels[1::2]) > 0.6
+
+
+def test_a_store_resumes_without_computing_again(small, found, monkeypatch):
+    search, folder = found
+
+    def nothing(*unused, **more):
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(evaluate, "learn_bank", nothing)
+    same(tune(*small, n_codes=8, trials=TRIALS, store=folder), search)
+
+
+def test_an_interrupt_keeps_the_best_and_the_store_goes_on(small, found, monkeypatch, tmp_path):
+    real, calls = evaluate.classify, []
+
+    def classify(*given, **more):
+        calls.append(1)
+        if len(calls) == 22:  # five folds a trial
+            raise KeyboardInterrupt
+        return real(*given, **more)
+
+    monkeypatch.setattr(evaluate, "classify", classify)
+    search = tune(*small, n_codes=8, trials=TRIALS, store=tmp_path)
+    assert search.interrupted
+    assert 0 < len(search.trials) <= 4
+    assert search.chosen.score == max(one.score for one in search.trials)
+    done = len(search.trials)
+    calls.extend([1] * 100)
+    before = len(calls)
+    same(tune(*small, n_codes=8, trials=TRIALS, store=tmp_path), found[0])
+    assert len(calls) - before == 5 * (TRIALS - done)
+
+
+def test_an_interrupt_before_the_first_trial_is_one(small, monkeypatch):
+    def interrupt(*given, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate, "learn_bank", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        tune(*small, n_codes=8, trials=3)
+
+
+def searched(task, budget, limits=None):
+    return search_task(task, 8, budget, limits or Limits(), random_state=0, n_jobs=1, store=None, stages=Stages(False))
+
+
+def test_seconds_end_the_search_between_trials(small):
+    now = [0.0]
+
+    def clock():
+        now[0] += 0.001
+        return now[0]
+
+    search = searched(as_task(*small), Budget(0.2, None, clock))
+    few = len(search.trials)
+    assert few >= 1
+    now[0] = 0.0
+    assert len(searched(as_task(*small), Budget(0.5, None, clock)).trials) >= few
+
+
+def test_seconds_and_trials_together(small):
+    assert len(tune(*small, n_codes=8, seconds=500, trials=3).trials) == 3
+
+
+def test_without_an_end_there_is_no_search(small):
+    with pytest.raises(ValueError, match="give seconds, trials, or both"):
+        tune(*small, n_codes=8, seconds=None)
+
+
+def test_a_limit_of_features_leaves_settings_out(small):
+    search = tune(*small, n_codes=8, trials=6, max_features=40)
+    assert all(one.features <= 40 for one in search.trials)
+    assert search.left_out
+    assert all(one.setting.n_features > 40 and "more than 40" in one.reason for one in search.left_out)
+
+
+def test_a_limit_of_milliseconds_leaves_settings_out(small, monkeypatch):
+    def pretended(setting, images, engine):
+        return 5.0 if setting.two_sided or setting.is_second_order else 0.5
+
+    monkeypatch.setattr("poolwise.tuning.phases.measured_milliseconds", pretended)
+    monkeypatch.setattr("poolwise.tuning.phases.Phases._estimate", lambda self, setting: 1.0)
+    search = tune(*small, n_codes=8, trials=5, milliseconds=1.0)
+    assert not any(one.setting.two_sided or one.setting.is_second_order for one in search.trials)
+    assert "5 ms per image, more than 1" in {one.reason for one in search.left_out}
+    with pytest.raises(ValueError, match=r"no setting could be tried: .* ms per image"):
+        tune(*small, n_codes=8, trials=2, milliseconds=0.1)
+
+
+def test_what_does_not_fit_into_memory_is_left_out_and_projected_instead(small, monkeypatch):
+    monkeypatch.setattr("poolwise.tuning.limits.memory", lambda: 4 * 75 * 500)
+    search = tune(*small, n_codes=16, trials=12)
+    assert all(4 * 75 * one.features <= 0.4 * 4 * 75 * 500 for one in search.trials)
+    assert any("GB" in one.reason for one in search.left_out)
+
+
+def test_numbers_are_predicted_by_r2(small, numbers):
+    search = tune(small[0], numbers, n_codes=8, trials=6)
+    assert search.numbers
+    assert search.chosen.score > 0.3
+    assert search.to_json()["score"] == "r2"
+    variance = np.var(numbers)
+    assert all((one.each <= 1 + 1e-6).all() for one in search.trials), variance
+
+
+def test_classes_of_one_and_two_images_are_no_obstacle(small):
+    images, labels = small
+    labels = np.array(labels, dtype="<U20")
+    labels[0], labels[1:3] = "alone", "two"
+    assert len(tune(images, labels, n_codes=4, trials=2).trials) == 2
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (None, r"needs labels.*one folder per class"),
+        (["a"] * 75, "all images have one label, 'a'"),
+        (np.full(75, 0.5), "the same for all images"),
+        (np.r_[np.nan, np.arange(74) + 0.5], "missing"),
+        ([None] + ["a"] * 74, "missing"),
+        (["a"] * 74, r"labels of shape \(74,\) for 75 images"),
+        (np.arange(75), "every class has one image alone"),
+    ],
+)
+def test_labels_that_cannot_be_learned_are_errors(small, labels, message):
+    with pytest.raises(ValueError, match=message):
+        tune(small[0], labels, n_codes=4, trials=2)
+
+
+def test_other_errors_say_what_is_wrong(small):
+    images, labels = small
+    with pytest.raises(ValueError, match="n_codes"):
+        tune(images, labels, n_codes=0, trials=2)
+    with pytest.raises(ValueError, match="trials"):
+        tune(images, labels, n_codes=4, trials=0)
+    with pytest.raises(ValueError, match="seconds"):
+        tune(images, labels, n_codes=4, seconds="long")
+    with pytest.raises(ValueError, match="expected images of shape"):
+        tune(images[0, 0], labels, n_codes=4, trials=2)
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        tune(np.where(images > 250, np.nan, images), labels, n_codes=4, trials=2)
+
+
+def test_progress_names_phase_best_and_what_is_left(small, capsys, monkeypatch):
+    monkeypatch.setattr("poolwise.support.progress._QUIET_SECONDS", 0.0)
+    poolwise.tune(*small, n_codes=4, trials=4, verbose=1)
+    shown = capsys.readouterr().err
+    assert "tune views" in shown
+    assert "best " in shown
+    assert "trials left" in shown
+
+
+def test_sources_have_labels_of_their_own(small):
+    images, labels = small
+    source = poolwise.open_images(images, labels=labels)
+    assert len(tune(source, n_codes=4, trials=2).trials) == 2

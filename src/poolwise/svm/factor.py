@@ -18,7 +18,7 @@ from poolwise.support.blocks import spans
 from poolwise.support.types import Array
 
 _ROWS_PER_BLOCK = 512
-_PROBLEMS_AT_ONCE = 32
+_PROBLEMS_AT_ONCE = 16  # of one thread; groups of problems are some 25, so that two threads have work
 
 
 class Factor:

@@ -1,7 +1,7 @@
 """Many problems, a group at a time so that memory stays small; and many γ, with held-out folds.
 
 The problems of all classes are independent and so are those of all folds, which differ in the weights of samples alone: all are
-rows of the same products, and one factor of the features' covariance serves them all, whatever their γ.
+rows of the same products, and one factor of the features' covariance serves all that have the same γ.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,11 @@ def group_size(space: Space) -> int:
     item, short = np.dtype(space.dtype).itemsize, np.dtype(space.history_dtype).itemsize
     vectors = (2 * space.parts + 1) * (short * MEMORY + 2 * item) * (space.size + 1)
     margins = 4 * N * space.margin_dtype.itemsize
-    return max(1, int(max(_SHARE_OF_X * space.rows.X.nbytes, _LEAST_BYTES) / (vectors + margins)))
+    return max(1, int(_bytes_of_group(space) / (vectors + margins)))
+
+
+def _bytes_of_group(space: Space) -> float:
+    return max(_SHARE_OF_X * space.rows.X.nbytes, _LEAST_BYTES)
 
 
 def solve_in_groups(
@@ -84,19 +88,21 @@ def held_out_scores(
     best = [np.full((len(gammas), len(test)), -np.inf) for _, test in folds]
     guess = [np.zeros((len(gammas), len(test)), np.int64) for _, test in folds]
     restless = np.zeros((len(gammas), len(folds)), np.bool_)
+    groups = spans(len(problems), group_size(space))
+    starts: list[Array | None] = [None] * len(groups)
+    vectors = len(problems) * space.parts * (space.size + 1) * np.dtype(space.dtype).itemsize
     done = 0
-    for some in spans(len(problems), group_size(space)):
-        group, start = problems[some], None
-        seen = [(masks[f][label == c] > 0).any() for f, c in zip(group.fold, group.target, strict=True)]
-        for i in np.argsort(gammas)[::-1]:  # from the largest, where the problem is easiest
-            found = solve(space, group, float(gammas[i]), tol=tol, max_iter=max_iter, start=start)
-            start = found.vector
+    for i in np.argsort(gammas)[::-1]:  # from the largest, where the problem is easiest; M is factored once for each
+        for number, some in enumerate(groups):
+            group = problems[some]
+            found = solve(space, group, float(gammas[i]), tol=tol, max_iter=max_iter, start=starts[number])
+            starts[number] = found.vector if vectors <= _bytes_of_group(space) else None
             restless[i, group.fold] |= not found.converged
             for row, (f, c) in enumerate(zip(group.fold, group.target, strict=True)):
                 margin = found.F[row, folds[f][1]]
                 if classes == 2:  # one problem: the first class is where the margin is not positive
                     guess[f][i] = margin > 0
-                elif seen[row]:  # a class that this fold has not learned is not a guess
+                elif (masks[f][label == c] > 0).any():  # a class that this fold has not learned is not a guess
                     better = margin > best[f][i]
                     best[f][i], guess[f][i] = np.where(better, margin, best[f][i]), np.where(better, c, guess[f][i])
             done += len(group)

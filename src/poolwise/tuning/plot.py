@@ -38,7 +38,7 @@ def draw_search(search: Search) -> Figure:
     )
     _scales(ax, ranking, search.numbers)
     ax.set_title("What the search found", loc="left", fontsize=13, fontweight="bold", color=INK, pad=10)
-    ax.legend(loc="lower right", frameon=False, labelcolor=INK, fontsize=9)
+    ax.legend(loc="lower right", facecolor="white", framealpha=0.85, edgecolor="none", labelcolor=INK, fontsize=9)
     return figure
 
 

@@ -53,9 +53,9 @@ class SecondOrder(Pooling):
         are.
     directions_by : {"variance", "labels"}
         "variance": directions in which the numbers vary most; needs no labels, and a tenth of the numbers costs some accuracy.
-        "labels": directions along which ridge regression predicts the y given to `fit`; a twentieth of the numbers loses
-        little. Accuracy on images whose labels were seen is then far too high, also in folds of a classifier: choose its γ on
-        others, or leave it to `LinearSVM(gamma="auto")`.
+        "labels": directions along which ridge regression predicts the y given to `fit`; a tenth of the numbers classifies as
+        well as all. Accuracy on images whose labels were seen is then far too high, also in folds of a classifier: choose its
+        γ on others, or leave it to `LinearSVM(gamma="auto")`.
 
     Examples
     --------

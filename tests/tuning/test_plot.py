@@ -3,6 +3,7 @@
 import pytest
 
 from poolwise import tune
+from poolwise.tuning.space import FACTORS
 from poolwise.tuning.words import left_out_lines, table_lines, what_mattered
 
 pytest.importorskip("matplotlib")
@@ -32,8 +33,12 @@ def test_the_table_has_the_chosen_one_first_and_marks_the_frontier(search):
 
 
 def test_every_factor_mattered_or_did_not(search):
-    factors = {effect.factor for effect in search.effects}
-    assert what_mattered(search, True).count(";") + what_mattered(search, False).count(",") <= len(factors)
+    named = {"order": "order", **FACTORS}
+    mattered, did_not = what_mattered(search, True), what_mattered(search, False)
+    for factor in {effect.factor for effect in search.effects}:
+        decisive = any(effect.matters for effect in search.effects if effect.factor == factor)
+        assert (named[factor] in did_not.split(", ")) is not decisive
+        assert any(part.startswith(named[factor]) for part in mattered.split("; ")) is decisive
 
 
 def test_few_reasons_are_listed(search):

@@ -2,7 +2,6 @@
 
 import shlex
 
-import click
 import pytest
 
 from poolwise.cli.commands.fit import command as fit
@@ -56,7 +55,3 @@ def test_what_does_not_fit_the_images_is_known_before(setting, shape, expected):
     else:
         with pytest.raises(ValueError):
             setting.recipe().fitted_to(shape)
-
-
-def test_click_knows_fit():
-    assert isinstance(fit, click.Command)

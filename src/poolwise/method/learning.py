@@ -181,7 +181,7 @@ def learn_directions(
         for rows, pooled in pooled_blocks(ready, images, engine):
             X = layer.scale(pooled).reshape(len(pooled), numbers)
             B += X.T @ centred[rows]
-            if together is not None:
+            if together is not None and known[rows].any():
                 together.add(X[known[rows]])
             update(rows.stop)
     B /= known.sum()

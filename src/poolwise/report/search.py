@@ -42,17 +42,17 @@ def search_section(tried: Tried) -> dict[str, Any]:
     rows = [
         {
             "score": _spoken(row, percent),
-            "milliseconds": f"{row['milliseconds']:.3g}",
+            "milliseconds": f"{'' if row.get('measured', True) else '~'}{row['milliseconds']:.3g}",
             "features": f"{row['features']:,}",
             "images": f"{row['images']:,}",
             "options": row["options"],
-            "frontier": bool(row["frontier"]),
         }
         for row in tried.rows[:_ROWS_SHOWN]
     ]
     text = (
         f"Settings were tried on images held out of those to learn from, {tried.tried:,} trials in all; the first row was "
-        f"chosen. Scores of rows with fewer images are lower for that reason alone. The best of many is a little too high."
+        f"chosen. Scores of rows with fewer images are lower for that reason alone. The best of many is a little too high. "
+        f"~ marks times that are estimated."
     )
     return {"text": text, "name": tried.score, "rows": rows}
 

@@ -141,7 +141,7 @@ def _frontier(line: Line | None) -> dict[str, Any] | None:
         "Settings of the search such that none is better and cheaper, on held-out images. Look for where the line flattens: "
         "time beyond that gives little."
     )
-    axes = {"x_label": "milliseconds per image", "y_label": line.name, "log_x": True, "percent": True}
+    axes = {"x_label": "milliseconds per image", "y_label": line.name, "log_x": True, "percent": line.name != "R²"}
     return _chart("search", "Score over time per image", text, [line], **axes)
 
 

@@ -197,6 +197,8 @@ class Source:
     def _run(self, row: Setting, labelled: Data | None) -> dict[str, Any]:
         data = labelled or self.data
         y = data.train_labels
+        if row.mirrored and row.pooling.needs_labels(row.encoder.sides * row.K):
+            raise ValueError(f"{row.name}: directions by labels have no mirrored rows")
         folds = list(StratifiedKFold(_HELD_OUT_FOLDS, shuffle=True, random_state=self.seed).split(y, y))
         if len(y) > _FEW_IMAGES or row.pooling.needs_labels(row.encoder.sides * row.K):
             folds = folds[:1]

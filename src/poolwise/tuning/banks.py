@@ -16,7 +16,7 @@ from poolwise.method.dictionary import KMeans
 from poolwise.method.extraction import pooled_blocks, prepare
 from poolwise.method.layer import Layer
 from poolwise.method.learning import extract, learn_codes, learn_outputs, learn_with_targets
-from poolwise.method.pooling import Pool, SecondOrder
+from poolwise.method.pooling import SecondOrder
 from poolwise.method.scale import Scale, Standardize
 from poolwise.method.statistics import Moments
 from poolwise.support.blocks import spans
@@ -66,7 +66,7 @@ def _kind(setting: Setting) -> object:
         return setting
     if setting.is_second_order:  # products of outputs have no sides
         return setting.bank, setting.pool, setting.alpha, setting.two_sided
-    return setting.bank, "both" if "both" in Pool.words else setting.pool
+    return setting.bank
 
 
 def _union(a: Setting, b: Setting) -> Setting:

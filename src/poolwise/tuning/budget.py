@@ -53,7 +53,7 @@ class Budget:
 
     def trials_until(self, share: float) -> float:
         """Trials left until that share of all is used; inf without a limit."""
-        return math.inf if self.trials is None else max(0, round(share * self.trials) - self.used)
+        return math.inf if self.trials is None else max(0, math.ceil(share * self.trials) - self.used)
 
     @property
     def is_used(self) -> bool:

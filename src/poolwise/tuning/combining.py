@@ -38,7 +38,7 @@ def combinations(trials: Sequence[Trial], space: Space) -> list[Setting]:
         promising = {name: _promising(name, values[name], gains, leader.setting, base) for name in values}
         for setting in space.all_of(promising):
             gain = sum(_gain(gains, name, setting, base) - _gain(gains, name, leader.setting, base) for name in FACTORS)
-            expected[setting] = leader.score + gain
+            expected[setting.but(directions=leader.setting.directions)] = leader.score + gain
         for setting in _beside(leader.setting, values, gains, space):
             expected.setdefault(setting, leader.score + _BESIDE_LEADER * leader.error)
         for setting in _more_codes(leader.setting, values):

@@ -18,6 +18,8 @@ from poolwise.tuning.scoring import classify, regress
 from poolwise.tuning.settings import Setting
 from poolwise.tuning.splits import Rung, Splits, Task
 
+_MOST_PIXELS = 1 << 30  # bytes of the folds that are kept
+
 
 class Evaluator:
     """Scores of settings on the held-out images of a rung.
@@ -45,7 +47,7 @@ class Evaluator:
         for found in group(settings, rung.n + rung.m):
             try:
                 yield from self._run_group(found, rung)
-            except ParameterError as error:  # such as fewer different patches than candidates
+            except (ParameterError, MemoryError) as error:  # such as fewer different patches than candidates
                 yield from ((setting, str(error)) for setting in found.settings)
 
     def _run_group(self, found: Group, rung: Rung) -> Iterator[tuple[Setting, Array]]:
@@ -77,6 +79,8 @@ class Evaluator:
             place[order] = np.arange(len(order))
             if rung != self._rung:
                 return found[place]
+            if found.nbytes + sum(kept.nbytes for kept in self._pixels.values()) > _MOST_PIXELS:
+                self._pixels.clear()  # folds of large images are read again
             self._pixels[fold] = found[place]
         return self._pixels[fold]
 

@@ -12,7 +12,7 @@ _SURE = 3.0  # an estimate that is that many times off the limit decides; others
 class Limits:
     """milliseconds, max_features : None for no limit
 
-    left_out : what was refused, one for each kind of setting and reason
+    left_out : what was refused, with the reason
     """
 
     def __init__(self, milliseconds: float | None = None, max_features: int | None = None) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from poolwise.tuning.splits import MOST_HELD, Rung, Splits, Task, compare, stand
 from poolwise.tuning.store import Store
 
 FIRST_IMAGES, PER_CLASS, MORE = 500, 5, 3  # images of the first rung, at least so many a class, and times as many in the next
-_FEWEST_IMAGES = 200
+_FEW_IMAGES = 200, 350  # of a first rung whose images are large; few sizes, so that a store knows them again
+_FEWEST_IMAGES = _FEW_IMAGES[0]
 _HANDFUL = 5
 _TIMED = 50  # images that milliseconds are measured on
 _IN_TURN = ("patch_size", "symmetry", "n_codes", "whitening_offset", "selection")  # factors of the banks
@@ -65,7 +67,6 @@ class Phases:
         self._update: Update = silent
         self._done = 0
         self._measured: dict[Setting, float] = {}
-        self._timed: Array | None = None
 
     def run(self) -> None:
         """All phases, until the budget is used."""
@@ -87,11 +88,11 @@ class Phases:
     def _first_rung(self) -> Rung:
         n = max(FIRST_IMAGES, PER_CLASS * self.task.n_classes)
         if self.budget.seconds is not None:
-            few = self.splits.rung(_FEWEST_IMAGES)
             base = self.space.base
-            seconds = self._measure(base, few) / 1000
+            seconds = self._measure(base) / 1000
             self.evaluator.pace.add("images", nominal_milliseconds(base, self.task.image_shape) / 1000, seconds)
-            n = max(_FEWEST_IMAGES, min(n, int(_SHARE_OF_FIRST_PASS * self.budget.seconds / (2 * seconds))))
+            most = _SHARE_OF_FIRST_PASS * self.budget.seconds / (2 * seconds)
+            n = max(size for size in (*_FEW_IMAGES, n) if size <= max(most, _FEWEST_IMAGES))
         return self.splits.rung(min(n, self._most_images()))
 
     def _most_images(self) -> int:
@@ -185,7 +186,7 @@ class Phases:
         while n >= _HARDLY_MORE * rung.n:
             if self.evaluator.seconds(finalists, self.splits.rung(n)) <= left:
                 return self.splits.rung(n)
-            n = int(0.9 * n)
+            n = int(0.7 * n)
         return rung
 
     def _try(
@@ -236,7 +237,7 @@ class Phases:
         for setting in settings:
             if len(wanted) >= count or missed == _MOST_MISSES:
                 break
-            if (setting, rung.key) in self.trials or not self._allowed(setting, rung):
+            if (setting, rung.key) in self.trials or not self._allowed(setting):
                 continue
             if self.store.get(_key(setting, rung)) is not None:
                 wanted.append(setting)
@@ -250,8 +251,8 @@ class Phases:
                 missed += 1
         return wanted
 
-    def _allowed(self, setting: Setting, rung: Rung) -> bool:
-        return self.limits.allow(setting, len(self.task.images), self._estimate, lambda one: self._measure(one, rung))
+    def _allowed(self, setting: Setting) -> bool:
+        return self.limits.allow(setting, len(self.task.images), self._estimate, self._measure)
 
     def _estimate(self, setting: Setting) -> float:
         """Milliseconds, by those that were measured so far."""
@@ -260,19 +261,22 @@ class Phases:
         ratio = sum(self._measured.values()) / nominal if nominal > 0 else self.evaluator.pace.ratio("images")
         return nominal_milliseconds(setting, shape) * ratio
 
-    def _measure(self, setting: Setting, rung: Rung) -> float:
+    def _measure(self, setting: Setting) -> float:
         if setting not in self._measured:
-            if self._timed is None:
-                self._timed = self.evaluator.pixels(self.splits.rung(min(rung.n, _TIMED)))
             self._measured[setting] = measured_milliseconds(setting, self._timed, self.engine)
         return self._measured[setting]
+
+    @cached_property
+    def _timed(self) -> Array:
+        """A few images in memory, to measure milliseconds on."""
+        return np.asarray(self.task.images[np.sort(self.splits.folds[0][0][:_TIMED])])
 
     def with_milliseconds(self, trials: Sequence[Trial], settings: Sequence[Setting]) -> list[Trial]:
         """The trials, those of some settings with milliseconds that were measured."""
         with self.stages.stage("milliseconds", len(settings)) as update:
             for number, setting in enumerate(settings):
                 update(number)
-                self._measure(setting, self.splits.rung(_FEWEST_IMAGES))
+                self._measure(setting)
         return [
             replace(trial, milliseconds=self._measured[trial.setting], measured=True)
             if trial.setting in self._measured

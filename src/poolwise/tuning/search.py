@@ -24,7 +24,7 @@ from poolwise.tuning.effects import Effect, effects_of, order_effect
 from poolwise.tuning.limits import Limits
 from poolwise.tuning.phases import Phases
 from poolwise.tuning.result import Search, Trial, best_of, frontier_of, latest
-from poolwise.tuning.settings import Setting
+from poolwise.tuning.settings import Setting, fits
 from poolwise.tuning.space import Space, make_space
 from poolwise.tuning.splits import Task, split
 from poolwise.tuning.store import Store, fingerprint
@@ -118,8 +118,14 @@ def search_task(
     seed = seed_of(random_state)
     splits = split(task.labels, task.numbers, np.random.default_rng(seed))
     if not splits.folds:
-        raise ValueError("every class has one image alone, so none can be held out; give more images of a class")
+        raise ValueError(
+            "every class has one image alone, so none can be held out; give more images of a class. Numbers to predict are "
+            "given as real numbers or, of a .csv file, with --target"
+        )
     space = make_space(task.image_shape, n_codes, with_labels=may_choose_by_labels(task))
+    if not fits(space.base, task.image_shape):
+        H, W, c = task.image_shape
+        raise ValueError(f"images of {H}×{W} pixels with {c} channel{'s' * (c > 1)} are too small to search settings for")
     kept = Store(store, fingerprint(task, n_codes, seed))
     interrupted = False
     with Threads(n_jobs) as engine:
@@ -131,8 +137,9 @@ def search_task(
                 raise
             interrupted = True
         if not phases.trials:
-            reasons = "; ".join(dict.fromkeys(one.reason for one in limits.left_out)) or "the budget is too small for one trial"
-            raise ValueError(f"no setting could be tried: {reasons}")
+            reasons = list(dict.fromkeys(one.reason for one in limits.left_out)) or ["the budget is too small for one trial"]
+            more = f"; and {len(reasons) - 1:,} more like it" * (len(reasons) > 1)
+            raise ValueError(f"no setting could be tried: {reasons[0]}{more}")
         trials = list(phases.trials.values())
         chosen = best_of(trials)
         if not interrupted:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from poolwise.method.pooling import Pool
 from poolwise.tuning.settings import FIRST_OFFSET, Setting, fits
 
 FACTORS = {
@@ -102,7 +101,7 @@ def make_space(image_shape: tuple[int, int, int], n_codes: int, *, with_labels: 
     values: dict[str, tuple[Any, ...]] = {
         "n_codes": (n_codes,),
         "grid": tuple(grids),
-        "pool": tuple(how for how in _HOW if how in Pool.words),
+        "pool": _HOW,
         "alpha": ((0.25,), (0.1,), (0.25, 1.0)),
         "two_sided": (False, True),
         "patch_size": tuple(sizes),

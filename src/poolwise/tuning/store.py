@@ -48,6 +48,11 @@ class Store:
     def __init__(self, folder: str | Path | None, search: str) -> None:
         self.path = None if folder is None else Path(folder) / NAME
         self._search = search
+        try:
+            if self.path is not None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{folder} cannot be made the folder of a store: {error.strerror}; give another one") from error
         self._content = self._read()
 
     def get(self, key: str) -> Array | None:
@@ -62,7 +67,6 @@ class Store:
         entry = {"images": len(each), "bits": whole, "scores": base64.b64encode(packed.tobytes()).decode("ascii")}
         self._content["trials"][key] = entry
         if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(self.path) as temporary:
                 temporary.write_text(json.dumps(self._content, indent=0), encoding="utf-8")
 

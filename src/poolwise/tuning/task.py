@@ -38,13 +38,16 @@ def as_task(images: Any, labels: Any = None, *, numbers: bool | None = None) -> 
         given = given[:, 0]
     if given.ndim != 1 or len(given) != len(images):
         raise ValueError(f"labels of shape {given.shape} for {len(images)} images; give one for each")
-    if _has_missing(given):
-        raise ValueError("labels has entries that are missing (None, NaN or infinite); give a label or number for every image")
-    if numbers is None:
-        numbers = bool(type_of_target(given, input_name="labels").startswith("continuous"))
-    if numbers:
-        return Task(images, _as_numbers(given), True)
-    classes, label = np.unique(given, return_inverse=True)
+    try:
+        if _has_missing(given):
+            raise ValueError("labels has entries that are missing (None, NaN or infinite); give one for every image")
+        if numbers is None:
+            numbers = bool(type_of_target(given, input_name="labels").startswith("continuous"))
+        if numbers:
+            return Task(images, _as_numbers(given), True)
+        classes, label = np.unique(given, return_inverse=True)
+    except TypeError as error:  # such as names and numbers together, or pandas' NA
+        raise ValueError(f"labels must be all names, or all numbers, without missing ones: {error}") from error
     if len(classes) < 2:
         raise ValueError(f"all images have one label, {classes[0].item()!r}; a search needs at least two classes")
     return Task(images, label.astype(np.int64), False)
@@ -60,8 +63,10 @@ def _as_numbers(given: Array) -> Array:
     found = given.astype(np.float64)
     if not np.isfinite(found).all():
         raise ValueError("the numbers to predict must be finite; got NaN or infinity among them")
-    if len(found) < 3 or float(found.std()) == 0:
-        raise ValueError("the numbers to predict are the same for all images; a search needs at least three that differ")
+    if float(found.std()) == 0:
+        raise ValueError("the numbers to predict are the same for all images, so there is nothing to search for")
+    if len(found) < 3:
+        raise ValueError(f"a search needs at least three images; got {len(found)}")
     return found
 
 

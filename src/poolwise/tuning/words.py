@@ -65,7 +65,7 @@ def _effect_text(effect: Effect, numbers: bool) -> str:
     sign = "+" if effect.difference >= 0 else "−"
     return (
         f"{value_text(effect.value)} {sign}{abs(unit * effect.difference):.{digits}f} ± {unit * effect.error:.{digits}f} "
-        f"over {value_text(effect.reference)}"
+        f"against {value_text(effect.reference)}"
     )
 
 
@@ -82,12 +82,13 @@ def value_text(value: Any) -> str:
 
 
 def left_out_lines(search: Search, most: int) -> list[str]:
-    """One line for each reason, the first settings of it."""
+    """One line for each kind of setting, with the reason of its first one."""
     seen: dict[str, str] = {}
     for one in search.left_out:
         setting = one.setting
-        kind = f"{setting.n_codes} codes, {'second order' if setting.is_second_order else setting.pool}"
-        what = f"{kind}, grid {value_text(setting.grid)}{', two sides' * setting.two_sided}"
+        codes = f"{setting.n_codes} code{'s' * (setting.n_codes > 1)}"
+        kind = "second order" if setting.is_second_order else setting.pool
+        what = f"{codes}, {kind}, grid {value_text(setting.grid)}{', two sides' * setting.two_sided}"
         seen.setdefault(what, one.reason)
     lines = [f"{what}: {reason}" for what, reason in seen.items()]
     return lines if len(lines) <= most else [*lines[:most], f"and {len(lines) - most} more kinds of settings"]

@@ -111,7 +111,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
 
     task = as_task(images, numbers=numbers)
     if output is not None and not task.numbers:
-        check_labels(images, reading.images, None if not has_folds(images.labels) else _classifier(n_jobs, quiet, cv=True))
+        check_labels(images, reading.images, _classifier(n_jobs, quiet, cv=has_folds(images.labels)))
     seconds = given["seconds"] if given["seconds"] is not None or given["trials"] is not None else _SECONDS
     search = search_task(
         task,
@@ -220,6 +220,7 @@ def _fit_line(reading: Reading, search: "Search", seed: int, target: str | None)
         words += ["--resize", f"{reading.resize[0]}x{reading.resize[1]}"]
     words += ["--crop"] * bool(reading.crop) + ["--grey"] * bool(reading.grey)
     words += ["--on-error", "skip"] * (reading.on_error == "skip")
+    words += ["--max-pixels", f"{reading.max_pixels}"] * (reading.max_pixels != Reading.max_pixels)
     words += ["--classifier", "none"] * search.numbers
     return f"{shlex.join(words)} {search.chosen.setting.options} --seed {seed}"
 
@@ -245,9 +246,9 @@ def _fit(
     features = search.best.set_params(verbose=int(not quiet))
     svm = None
     if search.numbers:
-        say("the numbers of --target are not classes: the model is saved without a classifier")
+        say("what is predicted are numbers, not classes: the model is saved without a classifier")
     else:
-        svm = _classifier(n_jobs, quiet, cv=not features.recipe.projects_by_labels and has_folds(images.labels))
+        svm = _classifier(n_jobs, quiet, cv=has_folds(images.labels))
     provenance = {
         "command": called,
         "source": str(reading.images),

@@ -124,7 +124,7 @@ def test_npz_whose_header_promises_too_much_is_refused(images, tmp_path):
 
 def test_npz_that_unfolds_beyond_memory_is_refused(images, tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "x.npz", images=images)
-    monkeypatch.setattr("poolwise.images.stored._physical_memory", lambda: 100)
+    monkeypatch.setattr("poolwise.images.stored.physical_bytes", lambda: 100)
     with pytest.raises(ImageError, match=r"images\.npy unfolds into 488 bytes, more than this machine has memory for"):
         open_images(tmp_path / "x.npz")
 

@@ -172,7 +172,7 @@ def test_a_limit_of_milliseconds_leaves_settings_out(small, monkeypatch):
 
 def test_what_does_not_fit_into_memory_is_left_out_and_projected_instead(small, monkeypatch):
     limit = 20_000  # bytes: four codes of second order have 40 numbers on 2×2 cells, which take 24,000
-    monkeypatch.setattr("poolwise.tuning.limits.memory", lambda: limit / 0.4)
+    monkeypatch.setattr("poolwise.tuning.limits.physical_bytes", lambda: limit / 0.4)
     monkeypatch.setattr("poolwise.tuning.limits.fit_bytes", lambda setting, n: 4 * n * setting.n_features * 2)
     search = tune(*small, n_codes=16, trials=8)
     assert all(8 * 75 * one.features <= limit for one in search.trials)

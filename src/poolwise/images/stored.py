@@ -1,6 +1,6 @@
 """Arrays of images in `.npy` and `.npz` files. Nothing is ever unpickled: arrays of objects are refused."""
 
-import os
+import math
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from poolwise.images.errors import ImageError, reason_of
+from poolwise.support.memory import physical_bytes
 from poolwise.support.parameters import NAME
 from poolwise.support.types import Array
 
@@ -82,7 +83,7 @@ def _labels_of(images: str, names: list[str]) -> str | None:
 
 
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
-    if info.file_size > _physical_memory():  # a few kilobytes may unfold into anything
+    if info.file_size > (physical_bytes() or math.inf):  # a few kilobytes may unfold into anything
         raise ValueError(f"{info.filename} unfolds into {info.file_size:,} bytes, more than this machine has memory for")
     with archive.open(info) as file:
         shape, dtype = _header(file)
@@ -96,10 +97,3 @@ def _header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
     version = npy.read_magic(file)
     shape, _, dtype = npy.read_array_header_1_0(file) if version == (1, 0) else npy.read_array_header_2_0(file)
     return shape, dtype
-
-
-def _physical_memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not on every system
-        return 2**63

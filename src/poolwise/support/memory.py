@@ -18,6 +18,14 @@ def available_bytes() -> int | None:
         return None
 
 
+def physical_bytes() -> int | None:
+    """All memory of the machine, which does not change from run to run; None where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
 def check_memory(needed: int, what: str, remedy: str) -> None:
     """A MemoryError with numbers and a remedy where `needed` bytes are more than are available.
 

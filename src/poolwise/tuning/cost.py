@@ -6,7 +6,6 @@ a, b, c, e are of one machine; r, this machine's ratio to it, follows from what 
 """
 
 import math
-import os
 import time
 from dataclasses import replace
 from functools import lru_cache
@@ -22,7 +21,6 @@ from poolwise.method.scale import Scale
 from poolwise.method.selection.supervised import LABELLED_GRID
 from poolwise.method.symmetry import N_COPIES
 from poolwise.method.whitening import identity
-from poolwise.support.memory import available_bytes
 from poolwise.support.types import Array
 from poolwise.tuning.banks import PATCHES, PATCHES_PER_CODE, ROUNDS
 from poolwise.tuning.settings import Setting
@@ -112,14 +110,6 @@ def measured_milliseconds(setting: Setting, images: Array, engine: Threads) -> f
             pass
         taken.append(time.perf_counter() - begun)
     return 1000 * min(taken) / len(few)
-
-
-def memory() -> int:
-    """Bytes of this machine: all of them where the system says so, since what is free changes from run to run."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return available_bytes() or 8 << 30
 
 
 def fit_bytes(setting: Setting, n: int) -> int:

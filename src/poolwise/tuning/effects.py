@@ -67,18 +67,13 @@ def _effects(trials: Sequence[Trial], factor: str, references: dict[str, Any]) -
     differences: dict[tuple[Any, Any], list[Any]] = {}
     for values in rest.values():
         for value, trial in values.items():
-            for reference in _references(references[factor], trial.setting.is_second_order):
-                if value != reference and reference in values:
-                    differences.setdefault((value, reference), []).append(trial.each - values[reference].each)
+            reference = references[factor][trial.setting.is_second_order]  # (of first order, of second order)
+            if value != reference and reference in values:
+                differences.setdefault((value, reference), []).append(trial.each - values[reference].each)
     for (value, reference), pairs in differences.items():
         each = np.asarray(np.mean(pairs, axis=0, dtype=np.float64))
         rung = trials[0].rung
         yield Effect(factor, value, reference, float(each.mean()), standard_error(each), len(pairs), rung.n)
-
-
-def _references(given: Any, second: bool) -> tuple[Any, ...]:
-    """(of first order, of second order): the one that a trial is compared with."""
-    return (given[1] if second else given[0],)
 
 
 def order_effect(trials: Sequence[Trial]) -> Effect | None:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 
-from poolwise.tuning.cost import SHARE_OF_MEMORY, fit_bytes, memory
+from poolwise.support.memory import available_bytes, physical_bytes
+from poolwise.tuning.cost import SHARE_OF_MEMORY, fit_bytes
 from poolwise.tuning.result import LeftOut
 from poolwise.tuning.settings import Setting
 
 _SURE = 3.0  # an estimate that is that many times off the limit decides; others are measured
+_USUAL_BYTES = 8 << 30  # of a machine that does not say what it has
 
 
 class Limits:
@@ -19,7 +21,7 @@ class Limits:
         self.milliseconds, self.max_features = milliseconds, max_features
         self.left_out: list[LeftOut] = []
         self._seen: dict[Setting, bool] = {}
-        self._bytes = SHARE_OF_MEMORY * memory()
+        self._bytes = SHARE_OF_MEMORY * (physical_bytes() or available_bytes() or _USUAL_BYTES)
 
     def allow(
         self, setting: Setting, n_images: int, estimate: Callable[[Setting], float], measure: Callable[[Setting], float]

@@ -29,7 +29,7 @@ class Pool(Pooling):
     """Average, maximum, sum or root mean square of each output in each cell, or average and maximum.
 
     Average keeps how much of a pattern there is and suits small images and many of them; max keeps whether it occurs at all,
-    and suits large images and fine grids. Both together are often better than either, with twice the features and nearly the
+    and suits large images and fine grids. "both" is for where neither is clearly better: twice the features at nearly the
     same cost; selection then sees the averages, and there is no projection.
 
     Parameters

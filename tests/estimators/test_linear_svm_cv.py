@@ -7,6 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 from poolwise import LinearSVM, LinearSVMCV
+from poolwise.svm import solve
 
 GAMMAS = [1e-3, 1e-1, 10.0]
 
@@ -113,12 +114,36 @@ def test_the_search_goes_up_and_down_from_the_guess_until_the_best_lies_inside(d
     ("order", "word"), [(1, "largest of those tried; a larger"), (-1, "smallest of those tried; a smaller")]
 )
 def test_a_best_gamma_at_the_edge_of_those_given_is_reported(data, monkeypatch, order, word):
-    def scores(space, label, weight, factors, folds, gammas, *rest):
-        return np.linspace(0.5, 0.6, len(gammas))[::order, None].repeat(len(folds), axis=1), 0
+    def accuracies(self, F):  # called for the largest gamma first
+        return np.full(len(self.folds), 0.5 - 0.05 * order * len(self.scores))
 
-    monkeypatch.setattr("poolwise.estimators.linear_svm_cv.held_out_scores", scores)
+    monkeypatch.setattr("poolwise.svm.HeldOut._accuracies", accuracies)
     with pytest.warns(UserWarning, match=f"the best gamma, .* is the {word} one may be better"):
         LinearSVMCV(GAMMAS, cv=3).fit(*data)
+
+
+def test_folds_are_solved_once_for_each_gamma(data, monkeypatch):
+    solved = []
+
+    def counted(space, problems, gamma, **settings):
+        solved.append(gamma)
+        return solve(space, problems, gamma, **settings)
+
+    monkeypatch.setattr("poolwise.svm.folds.solve", counted)
+    svm = LinearSVMCV(cv=3).fit(*data)
+    assert sorted(solved) == svm.gammas_.tolist()
+
+
+@pytest.mark.parametrize("gammas", ["auto", 3])
+def test_a_search_ends_without_a_warning_where_a_step_gains_little(data, monkeypatch, gammas, recwarn):
+    def accuracies(self, F):  # 150 samples: a quarter of the error of 0.9 is 0.006, nearly one sample
+        return np.full(len(self.folds), 0.9 + 0.005 * len(self.scores))
+
+    monkeypatch.setattr("poolwise.svm.HeldOut._accuracies", accuracies)
+    svm = LinearSVMCV(gammas, cv=3).fit(*data)
+    assert len(svm.gammas_) == 3
+    assert svm.gamma_ == svm.gammas_[0]
+    assert not recwarn.list
 
 
 def test_samples_that_are_tested_twice_count_once_in_the_error(data):

@@ -8,6 +8,7 @@ from sklearn.metrics import r2_score
 
 from poolwise import LinearSVM
 from poolwise.engine.threads import Threads
+from poolwise.svm.gamma import climb
 from poolwise.tuning.scoring import classify, regress
 
 
@@ -24,6 +25,21 @@ def test_accuracy_is_that_of_the_best_gamma(iris, engine):
     assert set(each.tolist()) <= {0.0, 1.0}
     tried = [LinearSVM(gamma).fit(X[:100], y[:100]).score(X[100:], y[100:]) for gamma in np.geomspace(1e-5, 1, 11)]
     assert each.mean() >= max(tried) - 0.03
+
+
+def test_the_search_knows_the_error_of_a_score(iris, engine, monkeypatch):
+    X, y = iris
+    asked = []
+
+    def watched(scores_of, start, error_of):
+        gammas, scores = climb(scores_of, start, error_of)
+        asked.extend((scores[i].mean(), error_of(gamma)) for i, gamma in enumerate(gammas.tolist()))
+        return gammas, scores
+
+    monkeypatch.setattr("poolwise.tuning.scoring.climb", watched)
+    classify(X[:100], y[:100], X[100:], y[100:], engine=engine)
+    for accuracy, error in asked:
+        assert error == pytest.approx(np.sqrt(accuracy * (1 - accuracy) / 50))
 
 
 def test_two_classes_and_classes_that_were_not_learned(iris, engine):

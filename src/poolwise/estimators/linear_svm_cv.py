@@ -13,9 +13,8 @@ from poolwise.support.parameters import Number, Whole
 from poolwise.support.progress import Stages
 from poolwise.support.types import Array
 from poolwise.support.warning import warn_user
-from poolwise.svm import CentredRows, held_out_scores, make_space, one_vs_all, solve_in_groups
-from poolwise.svm.gamma import LEAST_GAMMA, best_of, better_edge, climb, extend, guess_gamma
-from poolwise.svm.path import held_out_margins
+from poolwise.svm import CentredRows, HeldOut, make_space, one_vs_all, solve_in_groups
+from poolwise.svm.gamma import LEAST_GAMMA, best_of, better_edge, climb, extend, guess_gamma, rising_edge
 from poolwise.svm.probability import fit_slope, probabilities
 
 
@@ -29,8 +28,9 @@ class LinearSVMCV(LinearClassifier):
     ----------
     gammas : "auto", int or sequence of float, default="auto"
         The values of γ to try, or how many between 1e-4 and 1. "auto": the one that `LinearSVM` guesses, √10 times more and
-        less, and on towards the better side until the best lies inside. Of a number of values, where the best is the first or
-        last, the range is extended in the same way; for given values, a warning reports it.
+        less, and on towards the better side until the best lies inside, or gains less than a quarter of the standard error of
+        its accuracy over the others. Of a number of values, where the best is the first or last, the range is extended in the
+        same way; for given values, a warning reports it.
     cv : int, splitter or iterable of (train, test), default=5
         Folds, as everywhere in scikit-learn; an int means stratified folds.
     class_weight : dict, "balanced" or None, default=None
@@ -101,48 +101,37 @@ class LinearSVMCV(LinearClassifier):
             S = float(weight.sum())
             weight = weight / weight.max()
             gammas, folds = self._gammas(self.gammas), self._folds(X, label, weight)
+            searched = isinstance(self.gammas, str | int | np.integer)
             stages = Stages(bool(self.verbose), "LinearSVMCV ")
             with Threads(self.n_jobs) as engine:
                 with stages.stage("covariance"):
                     rows = CentredRows(X, weight, engine)
                     space = make_space(rows)
                 factors = np.array([self._class_weights(label[train], weight[train]) for train, _ in folds])
-                unconverged = before = 0
                 with stages.stage("folds") as update:
-
-                    def go_on(done: int, note: str = "") -> None:
-                        update(before + done, note)
-
-                    def scores_of(tried: Array) -> Array:
-                        nonlocal unconverged, before
-                        found, stopped = held_out_scores(
-                            space, label, weight, factors, folds, tried, self.tol, self.max_iter, go_on
-                        )
-                        unconverged, before = unconverged + stopped, before + len(tried) * len(folds) * len(self.classes_)
-                        return found
-
+                    held_out = HeldOut(space, label, weight, factors, folds, self.tol, self.max_iter, update)
                     if len(gammas) == 0:
-                        gammas, scores = climb(scores_of, guess_gamma(rows, S, len(self.classes_)))
+                        gammas, scores = climb(held_out.scores_of, guess_gamma(rows, S, len(self.classes_)), held_out.error_of)
                     else:
-                        scores = scores_of(gammas)
-                        if isinstance(self.gammas, int | np.integer) and len(gammas) > 1:
-                            gammas, scores = extend(scores_of, gammas, scores)
+                        scores = held_out.scores_of(gammas)
+                        if searched and len(gammas) > 1:
+                            gammas, scores = extend(held_out.scores_of, gammas, scores, held_out.error_of)
                     best = best_of(scores)
                     self.gammas_, self.scores_, self.gamma_ = gammas, scores, float(gammas[best])
-                    self.held_out_ = _with_error(scores[best], [test for _, test in folds], weight)
-                with stages.stage("probabilities"):
-                    F, tested = held_out_margins(space, label, weight, factors, folds, self.gamma_, self.tol, self.max_iter)
-                    self.slope_ = fit_slope(F, label[tested], weight[tested])
+                    self.held_out_ = held_out.accuracy(self.gamma_)
+                    tested = held_out.tested
+                    self.slope_ = fit_slope(held_out.margins, label[tested], weight[tested])
                 with stages.stage("svm", self.max_iter) as update:
                     problems = one_vs_all(label, self._class_weights(label, weight), weight[None])
                     found = solve_in_groups(space, problems, self.gamma_, self.tol, self.max_iter, update)
-            if unconverged:
+            if held_out.unconverged:
                 warn_user(
-                    f"{unconverged} of the {scores.size} fits on folds did not converge; their scores may be off. Raise "
-                    f"max_iter.",
+                    f"{held_out.unconverged} of the {scores.size} fits on folds did not converge; their scores may be off. "
+                    f"Raise max_iter.",
                     ConvergenceWarning,
                 )
-            if better_edge(scores) is not None:
+            edge = rising_edge(gammas, scores, held_out.error_of) if searched else better_edge(scores)
+            if edge is not None:
                 size, more = ("largest", "larger") if best else ("smallest", "smaller")
                 advice = "rescale the features, or give gammas" if len(self._gammas(self.gammas)) == 0 else "try gammas='auto'"
                 warn_user(
@@ -193,14 +182,6 @@ class LinearSVMCV(LinearClassifier):
                     f"two classes, or other folds"
                 )
         return folds
-
-
-def _with_error(scores: Array, tests: list[Array], weight: Array) -> tuple[float, float]:
-    """Accuracy over all folds' test samples together, and the standard error of such a share of that many different ones."""
-    accuracy = float(np.average(scores, weights=[weight[test].sum() for test in tests]))
-    tested = weight[np.unique(np.concatenate(tests))]
-    n = tested.sum() ** 2 / (tested**2).sum()
-    return accuracy, float(np.sqrt(accuracy * (1 - accuracy) / n))
 
 
 def _indices(part: Any) -> Array:

@@ -20,6 +20,7 @@ STEP = float(np.sqrt(10))  # from one γ to the next
 _FACTOR = 0.025  # c
 _MOST_STEPS = 12  # away from the first γ, to either side
 _EQUAL = 1e-12  # scores that differ by less are equal
+_WORTH = 0.25  # of the standard error: the least gain of a step that is worth another one
 
 
 def guess_gamma(rows: CentredRows, S: float, classes: int) -> float:
@@ -36,30 +37,43 @@ def guess_gamma(rows: CentredRows, S: float, classes: int) -> float:
     return max(float(gamma), LEAST_GAMMA) if trace > 0 and np.isfinite(gamma) else 1.0
 
 
-def climb(scores_of: Callable[[Array], Array], start: float) -> tuple[Array, Array]:
-    """Scores of γ = start and its neighbours, and on towards the better side until the best lies inside.
+def climb(scores_of: Callable[[Array], Array], start: float, error_of: Callable[[float], float]) -> tuple[Array, Array]:
+    """Scores of γ = start and its neighbours, and on towards the better side until the best lies inside or gains too little.
 
-    scores_of : γ, (G,) ascending, to (G, folds)
+    scores_of : γ, (G,) ascending, to (G, folds)    error_of : a γ that was tried to the standard error of its score
 
-    >>> gammas, scores = climb(lambda gammas: -np.abs(np.log(gammas / 20))[:, None], 1.0)
-    >>> gammas.round(2).tolist()
+    >>> def scores_of(gammas):
+    ...     return -np.abs(np.log(gammas / 20))[:, None]
+    >>> climb(scores_of, 1.0, lambda gamma: 0.1)[0].round(2).tolist()
     [0.32, 1.0, 3.16, 10.0, 31.62, 100.0]
-    >>> climb(lambda gammas: np.ones((len(gammas), 1)), 1.0)[0].round(2).tolist()
+    >>> climb(scores_of, 1.0, lambda gamma: 10.0)[0].round(2).tolist()
     [0.32, 1.0, 3.16]
     """
     gammas = start * STEP ** np.arange(-1.0, 2.0)
-    return extend(scores_of, gammas, scores_of(gammas))
+    return extend(scores_of, gammas, scores_of(gammas), error_of)
 
 
-def extend(scores_of: Callable[[Array], Array], gammas: Array, scores: Array) -> tuple[Array, Array]:
+def extend(
+    scores_of: Callable[[Array], Array], gammas: Array, scores: Array, error_of: Callable[[float], float]
+) -> tuple[Array, Array]:
     """The same from several γ whose scores are known."""
     for _ in range(_MOST_STEPS):
-        edge = better_edge(scores)
+        edge = rising_edge(gammas, scores, error_of)
         if edge is None or (edge == 0 and gammas[0] / STEP < LEAST_GAMMA):
             break
         gammas, at = (np.r_[gammas[0] / STEP, gammas], 0) if edge == 0 else (np.r_[gammas, gammas[-1] * STEP], len(gammas))
         scores = np.insert(scores, at, scores_of(gammas[at : at + 1])[0], axis=0)
     return gammas, scores
+
+
+def rising_edge(gammas: Array, scores: Array, error_of: Callable[[float], float]) -> int | None:
+    """`better_edge` if its gain over the best of the others is at least a quarter of its standard error."""
+    edge = better_edge(scores)
+    if edge is None:
+        return None
+    mean = scores.mean(axis=1)
+    gain = mean[edge] - np.delete(mean, edge).max()
+    return edge if gain >= _WORTH * error_of(float(gammas[edge])) else None
 
 
 def better_edge(scores: Array) -> int | None:

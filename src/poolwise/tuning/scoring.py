@@ -58,7 +58,7 @@ def classify(X: Array, y: Array, H: Array, z: Array, *, engine: Threads, tell: T
             right[gamma] = (classes[guess] == z).astype(np.float32)
         return np.array([[right[gamma].mean(dtype=np.float64)] for gamma in gammas.tolist()])
 
-    gammas, scores = climb(scores_of, guess_gamma(rows, float(len(X)), len(classes)))
+    gammas, scores = climb(scores_of, guess_gamma(rows, float(len(X)), len(classes)), lambda gamma: _error(right[gamma]))
     return right[float(gammas[best_of(scores)])]
 
 
@@ -94,5 +94,10 @@ def regress(X: Array, y: Array, H: Array, z: Array, variance: float, *, engine: 
         return np.array([[errors[gamma].mean(dtype=np.float64)] for gamma in gammas.tolist()])
 
     trace = float((rows.std**2).sum())
-    gammas, scores = climb(scores_of, max(trace / n, 1e-9) if trace > 0 else 1.0)
+    gammas, scores = climb(scores_of, max(trace / n, 1e-9) if trace > 0 else 1.0, lambda gamma: _error(errors[gamma]))
     return errors[float(gammas[best_of(scores)])]
+
+
+def _error(scores: Array) -> float:
+    """The standard error of the mean of (m,) scores; of zeros and ones with mean p, √(p (1 - p) / m)."""
+    return float(scores.std(dtype=np.float64) / np.sqrt(len(scores)))

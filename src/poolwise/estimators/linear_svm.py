@@ -235,9 +235,9 @@ class LinearSVM(LinearClassifier):
         source = "" if self.C is None else f", which C = {self.C:g} means,"
         warn_user(
             GammaWarning(
-                f"a gamma of {self.gamma_:.3g}{source} is far too small for {n:,} samples with {d:,} features each: it lets "
-                f"the classifier fit what is accidental in them. {{gamma}} would be {guess:.3g}; give that, or use "
-                "{LinearSVMCV}, which searches on held-out samples.",
+                f"a gamma of {self.gamma_:.3g}{source} is far too small for {n:,} samples with {d:,} features each, which may "
+                f"cost some accuracy. {{gamma}} would be {guess:.3g}; give that, or use {{LinearSVMCV}}, which searches on "
+                "held-out samples.",
                 gamma="auto",
                 LinearSVMCV=NAME,
             )

@@ -256,7 +256,7 @@ def doubts(curves: Sequence[Curve], predict: Sequence[int], n_train: int, n_test
         if curve.small_gamma_at:
             found.append(
                 f"{curve.name}: from {curve.small_gamma_at[0]:,} codes on, gamma is far too small for {n_train:,} images with "
-                f"so many features, which lowers accuracy there; give --gamma auto"
+                f"so many features, which may lower accuracy there; give --gamma auto"
             )
     error = max(1.96 * math.sqrt(float(p * (1 - p)) / n_test) for curve in curves for p in curve.mean)
     if error > _UNSURE_ACCURACY:

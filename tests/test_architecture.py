@@ -25,8 +25,8 @@ ARROWS = {
     "modelfile": ["support", "engine", "method", "estimators"],
     "analysis": ["support", "engine", "method", "estimators"],
     "report": ["support", "engine", "method", "estimators", "analysis"],
-    "planning": ["support", "estimators", "analysis", "report"],
-    "tuning": ["support", "engine", "method", "svm", "estimators", "report"],
+    "planning": ["support", "method", "estimators", "analysis", "report"],
+    "tuning": ["support", "engine", "method", "svm", "estimators", "analysis", "report"],
     "reproduction": [
         "support", "engine", "method", "estimators", "datasets", "analysis", "report", "planning",
     ],

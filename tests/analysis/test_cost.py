@@ -1,9 +1,11 @@
 """Multiplications counted by hand from what the method multiplies."""
 
+from dataclasses import replace
+
 import pytest
 
-from poolwise import LinearSVM, PooledFeatures
-from poolwise.analysis.cost import cost_of, milliseconds
+from poolwise import LinearSVM, PooledFeatures, SecondOrder, Threshold
+from poolwise.analysis.cost import cost_of, fit_bytes, milliseconds, nominal_milliseconds
 
 
 def test_plain_codes_cost_the_product_with_every_patch(plain):
@@ -41,3 +43,20 @@ def test_milliseconds_are_of_one_image_and_of_so_many_calls(labelled, chosen, re
 
     assert 0 < milliseconds(Counted(), labelled[0][:5], repeats) < 10_000
     assert calls == [5] * repeats
+
+
+def test_nominal_milliseconds_follow_copies_outputs_and_matrix_functions(plain):
+    layer = plain.layer_
+    base = nominal_milliseconds(layer)
+    assert nominal_milliseconds(replace(layer, symmetry="mirror")) == pytest.approx(2 * base, rel=0.01)
+    assert nominal_milliseconds(replace(layer, symmetry="dihedral")) == pytest.approx(8 * base, rel=0.01)
+    assert nominal_milliseconds(replace(layer, encoder=Threshold((0.25, 1.0), two_sided=True))) > 2 * base
+    many = layer.sized(200)
+    power, root, log = (nominal_milliseconds(replace(many, pooling=SecondOrder(2, how))) for how in ("power", "root", "log"))
+    assert nominal_milliseconds(many) < power < root / 5 < log / 5
+
+
+def test_a_fit_needs_features_a_square_matrix_and_what_directions_need():
+    assert fit_bytes(SecondOrder(2), 10, 100) == 4 * 100 * 220 + 4 * 100**2
+    assert fit_bytes(SecondOrder(2, directions=5), 100, 10) == 10 * 5050**2
+    assert fit_bytes(SecondOrder(2, directions=5), 2, 10) == fit_bytes(SecondOrder(2), 2, 10)

@@ -94,8 +94,8 @@ def test_predictions_are_those_of_the_law_and_cost_grows_in_line(made, poolwise)
         assert row["accuracy_std"] == pytest.approx(np.std(row["accuracies"], ddof=1))
     for row in rows[3:]:
         assert (row["accuracy"], row["low"], row["high"]) == pytest.approx((law.at(row["codes"]), *law.interval(row["codes"])))
-        cost = method["cost"]
-        assert row["milliseconds"] == pytest.approx(cost["milliseconds"] + row["codes"] * cost["milliseconds_per_code"])
+    fixed = method["cost"]["milliseconds"]
+    assert rows[4]["milliseconds"] - fixed == pytest.approx(2 * (rows[3]["milliseconds"] - fixed))
     for row in rows:
         assert (row["features"], row["bytes"]) == (9 * row["codes"], 36 * row["codes"])
         assert row["milliseconds"] > 0
@@ -203,12 +203,64 @@ def test_a_size_that_was_measured_is_not_predicted(made, poolwise):
         (["-o", "plan.gif"], "does not end in .png"),
         (["-o", "no/such/plan.png"], "cannot be written"),
         (["--codes", "5"], "No such option"),
+        (["--no-candidates", "--selection", "supervised"], "--selection is about candidates, and --no-candidates learns none"),
+        (["--no-candidates", "--projection", "none"], "--projection is about candidates"),
+        (["--no-candidates", "--gamma", "most"], "'most' is not a valid float"),
     ],
 )
 def test_a_users_mistake_is_usage(made, poolwise, arguments, message):
     done = poolwise("plan", made.train, *arguments)
     assert (done.code, done.out) == (2, "")
     assert message in done.err
+
+
+def test_features_of_second_order_are_those_of_a_fit(made, poolwise):
+    more = ("--pool", "second_order", "--alpha", "0.25,1", "--symmetry", "mirror", "--directions", "60", "--grid", "1")
+    result = told(poolwise, made.train, "--runs", "1", "--no-candidates", "--predict", "18", *more)
+    rows = result["methods"][0]["rows"]
+    assert [row["features"] for row in rows] == [21, 60, 60, 60]  # 6 · 7 / 2 products of 3 codes, then the directions
+    assert [row["bytes"] for row in rows] == [84, 240, 240, 240]
+
+
+def test_codes_whose_features_do_not_fit_into_memory_are_refused(made, poolwise, monkeypatch):
+    monkeypatch.setattr("poolwise.support.memory.physical_bytes", lambda: 60_000)
+    arguments = (
+        "plan",
+        made.train,
+        "--test",
+        made.test,
+        "--pool",
+        "second_order",
+        "--grid",
+        "1",
+        "--no-candidates",
+        "--runs",
+        "1",
+    )
+    quick = ("--patches", "2000", "--max-iter", "5", "--quiet")
+    done = poolwise(*arguments, *quick, "--sizes", "3,6,30")
+    assert (done.code, done.out) == (2, "")
+    assert "--sizes 30 gives 465 features, and to learn from those of 60 images takes 0.0 GB" in done.err
+    assert "give smaller --sizes or --directions" in done.err
+    done = poolwise(*arguments, *quick, "--sizes", "3,6,9", "--predict", "12,40")
+    assert (done.code, done.out) == (2, "")
+    assert "--predict 40 gives 820 features" in done.err
+    done = poolwise(*arguments, *quick, "--sizes", "3,6,9", "--json")  # the default predictions
+    assert {row["kind"] for row in json.loads(done.out)["methods"][0]["rows"]} == {"measured"}
+    assert "left out: --predict 400 gives 80,200 features" in done.err
+
+
+def test_a_gamma_too_small_for_the_features_is_one_warning(made, poolwise):
+    more = ("--pool", "second_order", "--no-candidates", "--runs", "1", "--sizes", "6,12,18", "--gamma")
+    small, auto = (poolwise("plan", made.train, *QUICK, *more, gamma).err for gamma in ("1e-5", "auto"))
+    assert small.count("gamma is far too small") == 1
+    assert "from 12 codes on, gamma is far too small for 45 images" in small
+    assert "gamma" not in auto
+
+
+def test_the_way_that_codes_are_chosen_is_named(made, poolwise):
+    done = poolwise("plan", made.train, *QUICK, "--runs", "1", "--selection", "supervised")
+    assert "the codes of PDL by supervised selection" in done.out
 
 
 def flat(made, home):

@@ -63,14 +63,15 @@ def largest_activations(layer, images):
     return F[:, : len(layer.codes)].max(axis=0)
 
 
-def test_the_first_sentence_names_symmetry_labels_and_second_order(made, poolwise, tmp_path):
+def test_the_first_sentence_names_symmetry_labels_thresholds_and_second_order(made, poolwise, tmp_path):
     path, page = tmp_path / "m.safetensors", tmp_path / "r.html"
     assert poolwise("fit", made.train, "-o", path, *QUICK, "--candidates", "16", *PAST_THE_PAPER["all"]).code == 0
     assert poolwise("report", path, "-o", page, "--quiet").code == 0
     assert (
         "It looks at 32×32 colour images through 8 small patterns of 6×6 pixels, kept of 16 because together they predict the "
-        "labels best, and notes how strongly every two of them are present together in each of 4 parts of the image: 544 "
-        "numbers per image, the same for its mirror image, from which a classifier tells 3 classes apart."
+        "labels best, and notes how strongly every two of them are present together, above each of the thresholds 0.25 and 1, "
+        "in each of 4 parts of the image: 544 numbers per image, the same for its mirror image, from which a classifier tells "
+        "3 classes apart."
     ) in page.read_text(encoding="utf-8")
 
 

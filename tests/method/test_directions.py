@@ -97,7 +97,7 @@ def test_a_file_from_before_they_existed_loads():
 
 def test_features_of_another_number_of_codes_are_counted(photos):
     layer = fitted(photos, 30).layer_
-    assert [layer.n_features_of(K) for K in (4, 8, 9, 200)] == [40, 120, 120, 120]
+    assert [layer.sized(K).n_features for K in (4, 8, 9, 200)] == [40, 120, 120, 120]
 
 
 def test_too_many_codes_for_a_covariance_are_refused_before_any_work(photos, monkeypatch):

@@ -2,8 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
-from poolwise import KMeans, LinearSVM, PooledFeatures
+from poolwise import ZCA, KMeans, LinearSVM, Pool, PooledFeatures, SecondOrder, Threshold
+from poolwise.analysis.cost import nominal_milliseconds
+from poolwise.estimators.linear_svm import GammaWarning
 from poolwise.images.rows import RowsOf
 from poolwise.planning.measuring import Curve, Task, doubts, fit_cost, hold_out, measure
 
@@ -38,7 +42,18 @@ def test_cost_is_a_line_that_is_never_below_zero(rng):
     slope, start = np.polyfit(SIZES, milliseconds, 1)
     assert fit_cost(SIZES, milliseconds).at(3200) == pytest.approx(start + 3200 * slope)
     assert fit_cost(SIZES, [0.01, 0.5, 1.5, 3.5]).fixed == 0  # the line of least squares starts below
-    assert fit_cost(SIZES, [4, 3, 2, 1]).per_code == 0
+    assert fit_cost(SIZES, [4, 3, 2, 1]).ratio == 0
+
+
+def test_cost_grows_as_the_work_does():
+    def work(K):
+        return K + 1e-4 * K**3
+
+    cost = fit_cost(SIZES, [0.3 + 0.02 * work(K) for K in SIZES.tolist()], work)
+    assert (cost.fixed, cost.ratio) == pytest.approx((0.3, 0.02))
+    assert cost.at(3200) == pytest.approx(0.3 + 0.02 * work(3200))
+    np.testing.assert_allclose(cost.at(np.array([25, 100])), [0.3 + 0.02 * work(K) for K in (25, 100)])
+    assert cost.at(25.5) == pytest.approx((cost.at(25) + cost.at(26)) / 2)  # a curve that is drawn
 
 
 def test_measure_is_fit_and_score_of_every_size_and_seed(photos):
@@ -92,7 +107,53 @@ def test_times_of_a_busy_machine_are_doubted():
     one = lawful()
     busy = Curve(one.name, SIZES, one.accuracy, np.array([0.06, 0.06, 1.0, 1.9]), one.features_at)
     (found,) = doubts([one, busy], [3200], 50_000, 10_000)
-    assert "the times lie far from a line" in found
+    assert "the times do not grow as the work does" in found
+
+
+def test_times_that_hardly_grow_and_a_small_gamma_are_doubted():
+    one = lawful()
+    flat = Curve(one.name, SIZES, one.accuracy, 0.1 + 1e-4 * SIZES, one.features_at, small_gamma_at=(100, 200))
+    slow, gamma = doubts([flat], [3200], 50_000, 10_000)
+    assert "hardly grow up to 200 codes" in slow
+    assert "from 100 codes on, gamma is far too small for 50,000 images" in gamma
+    assert "give --gamma auto" in gamma
+
+
+def test_a_small_gamma_is_noted_and_other_warnings_stay(photos):
+    few = photos[::8], np.arange(20) % 4
+    task, features = Task(*few, *few), PooledFeatures(n_patches=2000, dictionary=KMeans(max_iter=2), n_jobs=1)
+    with pytest.warns(ConvergenceWarning) as caught:
+        (one,) = measure(task, features, LinearSVM(1e-5, max_iter=1), (4, 32, 40), (0,), candidates=False)
+    assert one.small_gamma_at == (32, 40)  # 128 and 160 features of 20 images
+    assert not any(issubclass(warning.category, GammaWarning) for warning in caught)
+
+
+PAST_THE_PAPER = {
+    "symmetry": {"symmetry": "mirror"},
+    "thresholds, two sides": {"encoder": Threshold((0.25, 1.0), two_sided=True)},
+    "both": {"pooling": Pool("both", grid=[1, 2])},
+    "rank": {"whitening": ZCA(rank=20)},
+    "second order": {"pooling": SecondOrder(2), "symmetry": "dihedral"},
+    "directions": {"pooling": SecondOrder(1, directions=30)},
+    "directions by labels": {"pooling": SecondOrder(1, "power", directions=30, directions_by="labels")},
+    "supervised": {"selection": "supervised"},
+    "pca": {"projection": "pca"},
+}
+
+
+@pytest.mark.parametrize("settings", PAST_THE_PAPER.values(), ids=PAST_THE_PAPER)
+def test_features_and_work_of_a_size_are_those_of_its_model(photos, settings):
+    """Predicted from 4 and 6 codes, which have fewer products than directions; compared with 12 that are fitted."""
+    few = photos[::8], np.arange(20) % 4
+    features = PooledFeatures(n_patches=2000, dictionary=KMeans(max_iter=2), n_jobs=1, **settings)
+    for one, factor in zip(
+        measure(Task(*few, *few), features, LinearSVM(), (4, 6), (0,), candidates="directions" not in str(settings)),
+        (None, 4),
+        strict=False,
+    ):
+        layer = clone(features).set_params(n_codes=12, n_candidates=factor and 12 * factor, random_state=0).fit(*few).layer_
+        assert one.features_at(12) == layer.n_features
+        assert one.work_at(12) == pytest.approx(nominal_milliseconds(layer))
 
 
 def test_one_run_has_no_spread():

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from poolwise import KMeans, Pool, PooledFeatures
-from poolwise.report.words import one_line, parameters
+from poolwise import ZCA, KMeans, Pool, PooledFeatures, SecondOrder, Threshold
+from poolwise.report.words import note_on_codes, note_on_features, note_on_work, one_line, parameters
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,13 @@ from poolwise.report.words import one_line, parameters
         ({"n_candidates": 12, "selection": "random"}, "kept of 12 at random", "because"),
         ({}, "through 4 small patterns of 6×6 pixels and notes how much", "kept of"),
         ({"pooling": Pool("max", grid=1)}, "how strongly it is present in the whole image", "parts"),
+        (
+            {"encoder": Threshold(two_sided=True)},
+            "how much of it there is, for the pattern and for its negative, in",
+            "thresholds",
+        ),
+        ({"encoder": Threshold((0.1, 0.25, 1))}, ", above each of the thresholds 0.1, 0.25 and 1, in", "negative"),
+        ({"encoder": Threshold((0.1, 1), two_sided=True)}, "0.1 and 1 and for the pattern and for its negative, in", ",,"),
     ],
 )
 def test_one_line(photos, settings, said, unsaid):
@@ -34,3 +41,49 @@ def test_parameters_name_every_constant_for_anyone_who_wants_to_do_it_again(phot
     constants = {"alpha": "0.25", "size": "6", "stride": "1", "max_iter": "100", "tol": "0.0001", "grid": "2"}
     for name, value in constants.items():
         assert re.search(rf"{name}\W+{re.escape(value)}\b", rows), (name, rows)
+
+
+def fitted(photos, **settings):
+    labels = [number // 10 for number in range(len(photos))]
+    return PooledFeatures(4, n_patches=1_000, dictionary=KMeans(max_iter=2), random_state=0, **settings).fit(photos, labels)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, ("by K-means", "numbers per image", "")),
+        (
+            {"n_candidates": 12, "whitening": ZCA(rank=20), "symmetry": "mirror"},
+            ("of 12 candidates, in 20 of 108 directions of patches", "numbers per image", ", for 2 copies of the image"),
+        ),
+        (
+            {"pooling": SecondOrder(directions=5)},
+            (
+                "by K-means",
+                "numbers per image: matrix roots of second moments, each cell's 10 on 5 directions that vary most",
+                "; matrix roots or logarithms are not counted",
+            ),
+        ),
+        (
+            {"pooling": SecondOrder(normalize="power", directions=5, directions_by="labels"), "symmetry": "dihedral"},
+            (
+                "by K-means",
+                "numbers per image: roots of second moments, entry by entry, each cell's 10 on 5 directions that predict the "
+                "labels",
+                ", for 8 copies of the image",
+            ),
+        ),
+        ({"pooling": SecondOrder(normalize=None)}, ("by K-means", "numbers per image: second moments", "")),
+    ],
+)
+def test_notes_name_rank_normalisation_directions_and_copies(photos, settings, said):
+    model = fitted(photos, **settings)
+    assert (note_on_codes(model), note_on_features(model.layer_), note_on_work(model.layer_)) == said
+
+
+def test_parameters_that_had_no_effect_are_marked(photos):
+    plain, chosen = parameters(fitted(photos), None), parameters(fitted(photos, n_candidates=12), None)
+    assert (plain["projection"], plain["selection"]) == ("nystrom, not used", "affinity, not used")
+    assert (chosen["projection"], chosen["selection"]) == ("nystrom", "affinity")
+    second = parameters(fitted(photos, n_candidates=12, pooling=SecondOrder(directions=5)), None)
+    assert (second["projection"], second["selection"]) == ("nystrom, not used", "affinity")

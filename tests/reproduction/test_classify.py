@@ -1,10 +1,13 @@
 """The SVMs of the ablations: stopped early it is the same objective, and cells say which one is used."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.optimize import check_grad, minimize
 
 from poolwise import LinearSVM
+from poolwise.estimators.linear_svm import GammaWarning
 from poolwise.reproduction.cells import Cell, kmeans
 from poolwise.reproduction.classify import StoppedSVM, classify
 
@@ -87,3 +90,12 @@ def test_a_larger_gamma_is_so_many_times_the_protocols(data, rng):
     ]
     assert len(set(found)) == 3
     assert found == [LinearSVM(g).fit(X, data.train_labels).score(X_test, data.test_labels) for g in (0.1, 1.6, 6.4)]
+
+
+def test_the_published_gamma_is_not_warned_of(rng, recwarn):
+    X = rng.normal(size=(20, 200)).astype(np.float32)
+    data = SimpleNamespace(train_labels=np.arange(20) % 4, test_labels=np.arange(20) % 4, folds=())
+    classify(kmeans("photos", 2), X, X, data, 0.005, 1)
+    assert [str(one.message) for one in recwarn] == []
+    with pytest.warns(GammaWarning):
+        LinearSVM(0.005).fit(X, data.train_labels)

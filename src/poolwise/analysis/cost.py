@@ -1,33 +1,45 @@
-"""What one image costs: multiplications counted, milliseconds measured."""
+"""What one image costs: multiplications counted, milliseconds estimated from these or measured; and what a fit needs.
 
+    ms ≈ r (a · multiply-adds + b · activations + c · cells · outputs³ [matrix roots] + e · numbers in cells)
+
+a, b, c, e are of one machine; r is another's ratio to it.
+"""
+
+import math
 import time
 
 from poolwise.estimators import PooledFeatures
 from poolwise.method.layer import Layer
 from poolwise.method.pooling import Pooling, SecondOrder
+from poolwise.method.symmetry import N_COPIES
 from poolwise.support.types import Array
 
+MS_PER_PRODUCT = 1.5e-8
+_MS_PER_ACTIVATION, _MS_PER_NUMBER = 1.2e-6, 3e-6
+_MS_PER_CUBE = {"root": 4.5e-7, "log": 2.4e-6}  # the logarithm needs eigenvectors
 _TIMES_MEASURED = 5
 
 
 def cost_of(layer: Layer, classifier: tuple[int, int] | None = None) -> dict[str, int]:
-    """Multiply-adds per image of the products, which are nearly all of the work.
+    """Multiply-adds per image of the products: nearly all of the work but for matrix roots and logarithms.
 
     classifier : the shape of its coefficients, or None without a linear one
     """
     return {**layer.multiply_adds, "classifier": 0 if classifier is None else classifier[0] * classifier[1]}
 
 
-def degree_of_cost(pooling: Pooling) -> int:
-    """The highest power of K in the time of an image: 2 for products of every two codes, 3 for roots of matrices of these.
+def has_matrix_functions(pooling: Pooling) -> bool:
+    """Whether a matrix root or logarithm is taken in every cell: outputs³, which is most of the work for many outputs."""
+    return isinstance(pooling, SecondOrder) and pooling.normalize in _MS_PER_CUBE
 
-    >>> from poolwise.method.pooling import Pool
-    >>> degree_of_cost(Pool()), degree_of_cost(SecondOrder()), degree_of_cost(SecondOrder(normalize="power"))
-    (1, 3, 2)
-    """
-    if not isinstance(pooling, SecondOrder):
-        return 1
-    return 3 if pooling.normalize in ("root", "log") else 2
+
+def nominal_milliseconds(layer: Layer) -> float:
+    """Per image, of the machine that the constants are of."""
+    activations = N_COPIES[layer.symmetry] * math.prod(layer.positions) * layer.n_outputs
+    cubes = _MS_PER_CUBE.get(getattr(layer.pooling, "normalize", None) or "", 0.0) * layer.n_cells * layer.n_outputs**3
+    numbers = layer.n_cells * layer.pooling.width(layer.n_outputs)
+    products = sum(layer.multiply_adds.values())
+    return MS_PER_PRODUCT * products + _MS_PER_ACTIVATION * activations + cubes + _MS_PER_NUMBER * numbers
 
 
 def milliseconds(features: PooledFeatures, images: Array, repeats: int = _TIMES_MEASURED) -> float:
@@ -38,3 +50,15 @@ def milliseconds(features: PooledFeatures, images: Array, repeats: int = _TIMES_
         features.transform(images)
         seconds.append(time.perf_counter() - start)
     return 1000 * min(seconds) / len(images)
+
+
+def fit_bytes(pooling: Pooling, outputs: int, n: int) -> int:
+    """What features of n images and a linear classifier on them need: the features, its square matrix, and directions.
+
+    >>> fit_bytes(SecondOrder(grid=1), 3, 100)
+    2544
+    """
+    width, kept = pooling.width(outputs), pooling.directions_kept(outputs)
+    d = pooling.n_cells * (kept or width)
+    needed = 4 * n * d + 4 * min(n, d) ** 2
+    return needed if kept is None else max(needed, 10 * width**2)

@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and give its exit code; a user's mistake never shows a traceback."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        with clean_warnings():
+        with clean_warnings(lambda message: _message(message, given)):
             result = command.main(given, prog_name="poolwise", standalone_mode=False, obj=shlex.join(["poolwise", *given]))
         if sys.stdout is not None:  # closed by the caller, as in `poolwise demo >&-`
             sys.stdout.flush()
@@ -88,8 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 3
 
 
-def _message(error: Exception, given: Sequence[str]) -> str:
-    """What an error says, with the parameters of the library as options of the command that was called."""
+def _message(error: Exception | str, given: Sequence[str]) -> str:
+    """What an error or a warning says, with the parameters of the library as options of the command that was called."""
     from poolwise.cli.spelling import in_options
 
     called = next((command.get_command(click.Context(command), word) for word in given if word in _COMMANDS), None)

@@ -113,6 +113,18 @@ class OrNone(ParamType):
         return value if self.word and value == self.word else self.inner.convert(value, param, ctx)
 
 
+class OrAuto(ParamType):
+    """A number, or the word `auto` for itself."""
+
+    name = "F|auto"
+
+    def get_metavar(self, *context: Any, **more: Any) -> str:
+        return self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == "auto" else click.FLOAT.convert(value, param, ctx)
+
+
 class ChoiceOrNone(Choice):
     """One of some words, or `none` for None."""
 
@@ -164,7 +176,10 @@ preset = click.option(
 def gamma(default: str) -> Callable[[Command], Command]:
     """The option --gamma; `default` says what happens without it."""
     return click.option(
-        "--gamma", default=None, type=float, metavar="F", help=f"The SVM's regularisation.  [default: {default}]"
+        "--gamma",
+        default=None,
+        type=OrAuto(),
+        help=f"The SVM's regularisation; auto: from features and labels.  [default: {default}]",
     )
 
 

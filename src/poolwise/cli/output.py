@@ -4,7 +4,7 @@ import json
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,11 +72,18 @@ def say(message: str) -> None:
 
 
 @contextmanager
-def clean_warnings() -> Iterator[None]:
-    """Warnings as one line each, without a file name and a line of code."""
+def clean_warnings(spelled: Callable[[Warning | str], str] = str) -> Iterator[None]:
+    """Warnings as one line each, without a file name and a line of code, and each text once.
+
+    spelled : a warning's message as the command says it
+    """
+    said = set()
 
     def show(message: Warning | str, *where: Any, **more: Any) -> None:
-        say(f"warning: {' '.join(str(message).split())}")
+        line = " ".join(spelled(message).split())
+        if line not in said:
+            said.add(line)
+            say(f"warning: {line}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show

@@ -1,11 +1,11 @@
-"""Errors of the library name its parameters; on the command line these are options of the command that was called."""
+"""Errors and warnings of the library name its parameters; a command spells these as its own options."""
 
 from typing import Any
 
 import click
 
 from poolwise.method.recipe import PARAMETERS
-from poolwise.support.parameters import NAME, Example, ParameterError, Spell, as_keyword, flat_names
+from poolwise.support.parameters import NAME, Example, Spell, Spelled, as_keyword, flat_names
 
 
 def option_value(value: Any) -> str:
@@ -52,6 +52,6 @@ def speller(command: click.Command) -> Spell:
     return spell
 
 
-def in_options(error: Exception, command: click.Command) -> str:
-    """An error's message as a command says it."""
-    return error.spelled(speller(command)) if isinstance(error, ParameterError) else str(error)
+def in_options(message: Exception | str, command: click.Command) -> str:
+    """An error's or a warning's message as a command says it."""
+    return message.spelled(speller(command)) if isinstance(message, Spelled) else str(message)

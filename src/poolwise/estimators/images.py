@@ -10,13 +10,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from poolwise.support.parameters import LARGEST_REAL
+from poolwise.method.descriptors import Descriptor
+from poolwise.method.pooling import Pooling
+from poolwise.method.pooling.cells import cut_cells
+from poolwise.support.parameters import LARGEST_REAL, NAME, ParameterWarning
 from poolwise.support.types import Array, ImageSource
 from poolwise.support.warning import warn_user
 
 Shape = tuple[int, int, int]
 
 _IMAGES_LOOKED_AT = 16
+_FEWEST_POSITIONS = 4  # in a cell
 _TIMES_WIDER = 16  # a range of pixels that is that many times wider than in fit is another scale
 _EXPECTED = (
     "expected images of shape (n, height, width, channels), (n, height, width) for grey ones, or rows of "
@@ -199,3 +203,27 @@ def _warn_of_flattened_images(n: int) -> None:
                 f"taken as an image of 1×{n} pixels.",
             )
             return
+
+
+class GridWarning(ParameterWarning):
+    """Cells of the grid have too few positions to pool over."""
+
+
+def warn_of_small_cells(asked: Pooling, descriptor: Descriptor, shape: Shape) -> None:
+    """A warning where a cell of the grid has so few positions that hardly anything is pooled."""
+    H, W, _ = shape
+    h, w = descriptor.positions((H, W))
+    sizes = min((cut_cells((h, w), [level]).sizes for level in asked.grids), key=lambda sizes: int(sizes.min()))
+    least, most = int(sizes.min()), int(sizes.max())
+    if least >= _FEWEST_POSITIONS:
+        return
+    (ph, pw), grid = descriptor.window(1, 1), asked.described()["grid"].key
+    count = f"{least} to {most}" if least < most else str(least)
+    warn_user(
+        GridWarning(
+            f"images of {H}×{W} pixels have {h}×{w} positions of {ph}×{pw} patches, so that with {{{grid}}} a cell has "
+            f"{count} of them, which is hardly pooling; at least {_FEWEST_POSITIONS} are usual. Give a coarser grid, or a "
+            "smaller {Patches.size} or {Patches.stride}.",
+            **{grid: asked.get_params()["grid"], "Patches.size": NAME, "Patches.stride": NAME},
+        )
+    )

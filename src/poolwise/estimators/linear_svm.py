@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from poolwise.engine.blas import thread_count
 from poolwise.engine.threads import Threads
 from poolwise.estimators.checks import unchanged_on_failure
-from poolwise.support.parameters import Number, Whole
+from poolwise.support.parameters import NAME, Number, ParameterWarning, Whole
 from poolwise.support.progress import Stages
 from poolwise.support.types import Array
 from poolwise.support.warning import warn_user
@@ -19,6 +19,12 @@ from poolwise.svm import CentredRows, Solution, make_space, one_vs_all, project,
 from poolwise.svm.gamma import LEAST_GAMMA, guess_gamma
 
 GAMMA = 0.005
+_MANY_FEATURES = 4  # times the samples
+_SMALL_SHARE = 1 / 30  # of what "auto" would be
+
+
+class GammaWarning(ParameterWarning):
+    """γ is far too small for samples with that many features."""
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):
@@ -188,6 +194,7 @@ class LinearSVM(LinearClassifier):
                 with stages.stage("covariance"):
                     rows = CentredRows(X, weight, engine)
                     self.gamma_ = self._gamma(rows, S)
+                    self._warn_of_small_gamma(rows, S)
                     space = make_space(rows)
                 with stages.stage("svm", self.max_iter) as update:
                     found = solve_in_groups(space, problems, self.gamma_, self.tol, self.max_iter, update)
@@ -220,3 +227,18 @@ class LinearSVM(LinearClassifier):
         if self.gamma is None:
             return GAMMA
         return guess_gamma(rows, S, len(self.classes_)) if isinstance(self.gamma, str) else float(self.gamma)
+
+    def _warn_of_small_gamma(self, rows: CentredRows, S: float) -> None:
+        (n, d), guess = rows.X.shape, guess_gamma(rows, S, len(self.classes_))
+        if d <= _MANY_FEATURES * n or self.gamma_ >= _SMALL_SHARE * guess:
+            return
+        source = "" if self.C is None else f", which C = {self.C:g} means,"
+        warn_user(
+            GammaWarning(
+                f"a gamma of {self.gamma_:.3g}{source} is far too small for {n:,} samples with {d:,} features each, which may "
+                f"cost some accuracy. {{gamma}} would be {guess:.3g}; give that, or use {{LinearSVMCV}}, which searches on "
+                "held-out samples.",
+                gamma="auto",
+                LinearSVMCV=NAME,
+            )
+        )

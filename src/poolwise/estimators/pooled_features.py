@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from poolwise.engine.blas import thread_count
 from poolwise.engine.threads import Threads
-from poolwise.estimators.images import look_at, remember
+from poolwise.estimators.images import look_at, remember, warn_of_small_cells
 from poolwise.estimators.learned import WhatWasLearned
 from poolwise.estimators.notebook import ShowsItsCodes
 from poolwise.estimators.parts import HasParts
@@ -225,7 +225,10 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         recipe, seed, stages = self.recipe, seed_of(self.random_state), Stages(bool(self.verbose), "PooledFeatures ")
         thread_count(self.n_jobs)
         seen = look_at(self, X, recipe.descriptor.pixel_offset)
-        recipe = recipe.fitted_to(seen.shape, clip=seen.is_rows and self.image_shape is None)
+        clip, asked = seen.is_rows and self.image_shape is None, recipe.pooling
+        recipe = recipe.fitted_to(seen.shape, clip=clip)
+        if not clip:
+            warn_of_small_cells(asked, recipe.descriptor, seen.shape)
         uses = ("selection", "supervised") if recipe.selects_by_labels else ("SecondOrder.directions_by", "labels")
         targets = as_targets(y, len(seen.images), *uses) if recipe.uses_labels else None
         with Threads(self.n_jobs) as engine:

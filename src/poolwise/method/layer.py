@@ -64,10 +64,17 @@ class Layer:
         """Whether nothing was selected, and all candidates' outputs are projected (eq. 11)."""
         return self.projection is not None and self.projection.kind == "pca"
 
-    def n_features_of(self, K: int) -> int:
-        """Numbers per image of the same layer with K codes."""
-        outputs = self.encoder.sides * K
-        return self.n_cells * (self.pooling.directions_kept(outputs) or self.pooling.width(outputs))
+    def sized(self, K: int) -> "Layer":
+        """The same layer with K codes, or K features a cell for "pca". For sizes and cost alone: all zeros, without memory."""
+        rows, outputs = self.encoder.sides * K, self.encoder.sides * K
+        projection = self.projection
+        if projection is None or projection.kind == "direction":
+            kept, columns = self.pooling.directions_kept(outputs), self.pooling.width(outputs)
+            projection = None if kept is None else Projection("direction", _zeros(kept, columns))
+        else:
+            outputs = rows * projection.T.shape[1] // len(projection.T)
+            projection = Projection(projection.kind, _zeros(rows, outputs))
+        return replace(self, codes=_zeros(outputs // self.encoder.sides, self.codes.shape[1]), projection=projection)
 
     @property
     def multiply_adds(self) -> dict[str, int]:
@@ -109,3 +116,7 @@ class Layer:
         """The layer of some of its codes. Of a coupled encoder the scale has to be learned anew."""
         scale = self.scale.keep(self.outputs_of(selected))
         return replace(self, codes=self.codes[selected], scale=scale, projection=projection)
+
+
+def _zeros(rows: int, columns: int) -> Array:
+    return np.broadcast_to(np.float32(0), (rows, columns))

@@ -8,6 +8,7 @@ from poolwise.report.budget import Curve
 from poolwise.report.draw.sprites import correlation_picture, png
 from poolwise.report.draw.svg import Line, line_chart
 from poolwise.report.study import Findings
+from poolwise.report.words import note_on_codes, note_on_features, note_on_work
 
 _MOST_CLASSES_IN_MATRIX = 40  # of more, the matrix would not be read
 _CONFUSIONS_SHOWN = 12
@@ -16,21 +17,19 @@ _SHADES = 5
 
 def figures(found: Findings, learned_from: bool) -> list[dict[str, str]]:
     """The numbers below the first sentence."""
-    features, K = found.features, len(found.features.codes_)
+    features, layer, K = found.features, found.features.layer_, len(found.features.codes_)
     shown = []
     if found.accuracy is not None:
         count, of = int(np.trace(found.accuracy.confusion)), int(found.accuracy.confusion.sum())
         note = f"{count:,} of {of:,} images" + (", which it has learned from" if learned_from else "")
         shown.append({"name": "Accuracy", "value": f"{100 * found.accuracy.share:.1f}", "unit": "%", "note": note})
     M = features.n_candidates_
-    shown.append(
-        {"name": "Codes", "value": f"{K:,}", "unit": "", "note": f"of {M:,} candidates" if M is not None else "by K-means"}
-    )
-    shown.append({"name": "Features", "value": f"{features.layer_.n_features:,}", "unit": "", "note": "numbers per image"})
+    shown.append({"name": "Codes", "value": f"{K:,}", "unit": "", "note": note_on_codes(features)})
+    shown.append({"name": "Features", "value": f"{layer.n_features:,}", "unit": "", "note": note_on_features(layer)})
     what = "features, measured here" if found.n_images is not None else "features, measured here on noise"
     shown.append({"name": "Time per image", "value": f"{found.milliseconds:.3g}", "unit": "ms", "note": what})
     value, unit = _large(sum(found.multiply_adds.values()))
-    share = ", ".join(f"{name} {_spoken(n)}" for name, n in found.multiply_adds.items() if n)
+    share = ", ".join(f"{name} {_spoken(n)}" for name, n in found.multiply_adds.items() if n) + note_on_work(layer)
     shown.append({"name": "Multiplications per image", "value": value, "unit": unit, "note": share})
     if found.spectra is not None and M is not None and len(features.selected_) < M:
         share = f"{100 * (1 - found.spectra.unexplained):.1f}"

@@ -4,8 +4,13 @@ from typing import Any
 
 from sklearn.base import ClassifierMixin
 
+from poolwise.analysis.cost import has_matrix_functions
 from poolwise.estimators import PooledFeatures
+from poolwise.method.encoders import Encoder, Threshold
+from poolwise.method.layer import Layer
+from poolwise.method.pooling import SecondOrder
 from poolwise.method.recipe import FAMILIES
+from poolwise.method.symmetry import N_COPIES
 from poolwise.report.study import Findings
 
 _COLOURS = {1: "grey", 3: "colour"}
@@ -14,6 +19,12 @@ _NOTED = {
     "max": "how strongly it is present",
     "both": "how much of it there is and how strongly it is present",
     "second_order": "how strongly every two of them are present together",
+}
+_MOMENTS = {
+    "root": "matrix roots of second moments",
+    "log": "matrix logarithms of second moments",
+    "power": "roots of second moments, entry by entry",
+    None: "second moments",
 }
 _SYMMETRIES = {
     None: "",
@@ -30,6 +41,7 @@ def one_line(found: Findings) -> str:
     why = _WHY.get(features.selection, "because their responses differ most once pooled")
     kept = f", kept of {M:,} {why}," if M is not None and M > K else ""
     asked = _NOTED.get(layer.pooling.word, "how much of it there is")
+    asked += _outputs(layer.encoder)
     where = f"each of {cells} parts of the image" if cells > 1 else "the whole image"
     kind = _COLOURS.get(c, f"{c}-channel")
     line = (
@@ -41,11 +53,51 @@ def one_line(found: Findings) -> str:
     return f"{line}."
 
 
+def _outputs(encoder: Encoder) -> str:
+    """Thresholds and sides, where a code has several outputs."""
+    if not isinstance(encoder, Threshold) or encoder.sides == 1:
+        return ""
+    *most, last = (f"{alpha:g}" for alpha in encoder.thresholds)
+    above = f" above each of the thresholds {', '.join(most)} and {last}" if most else ""
+    also = " for the pattern and for its negative" * encoder.two_sided
+    return f",{above}{' and' * bool(above and also)}{also},"
+
+
+def note_on_codes(features: PooledFeatures) -> str:
+    """Where they come from, and of how many dimensions they are."""
+    M, (d, r) = features.n_candidates_, features.layer_.whitening.W.shape
+    came = "by K-means" if M is None else f"of {M:,} candidates"
+    return f"{came}, in {r:,} of {d:,} directions of patches" if r < d else came
+
+
+def note_on_features(layer: Layer) -> str:
+    """What they are, where that is not a number for every output."""
+    if not isinstance(layer.pooling, SecondOrder):
+        return "numbers per image"
+    what = _MOMENTS[layer.pooling.normalize]
+    if layer.projection is None:
+        return f"numbers per image: {what}"
+    rows, columns = layer.projection.T.shape
+    by = "predict the labels" if layer.pooling.directions_by == "labels" else "vary most"
+    return f"numbers per image: {what}, each cell's {columns:,} on {rows:,} directions that {by}"
+
+
+def note_on_work(layer: Layer) -> str:
+    """What the count of multiplications is for, and what it leaves out."""
+    copies = f", for {N_COPIES[layer.symmetry]} copies of the image" * (layer.symmetry is not None)
+    return copies + "; matrix roots or logarithms are not counted" * has_matrix_functions(layer.pooling)
+
+
 def parameters(features: PooledFeatures, classifier: ClassifierMixin | None) -> dict[str, str]:
     """For anyone who wants to do it again."""
     params = features.get_params(deep=True)
     words = {name: part.word for name, family in FAMILIES.items() if (part := family.check(name, params[name])) is not None}
     rows = {name.replace("__", " "): _plain(words.get(name, value)) for name, value in sorted(params.items())}
+    made = features.layer_.projection
+    if params["projection"] is not None and (made is None or made.kind != params["projection"]):
+        rows["projection"] += ", not used"
+    if params["n_candidates"] is None:
+        rows["selection"] += ", not used"
     if classifier is not None:
         rows["classifier"] = type(classifier).__name__
         if hasattr(classifier, "gamma_"):

@@ -53,21 +53,14 @@ def as_keyword(name: str, value: Any) -> str:
     return f"{owner}({name}={value!r})" if owner else f"{name}={value!r}"
 
 
-class ParameterError(ValueError):
-    """A value that has no meaning, or contradicts another. Parameters in the text stay names, so that a command can spell them.
-
-    >>> error = ParameterError("{n_codes} codes cannot be selected from {n_candidates}", n_codes=5, n_candidates=3)
-    >>> print(error)
-    n_codes=5 codes cannot be selected from n_candidates=3
-    >>> error.spelled(lambda name, value: f"--{name} {value}")
-    '--n_codes 5 codes cannot be selected from --n_candidates 3'
-    """
+class Spelled:
+    """A message whose parameters stay names, so that a command can spell them."""
 
     tail = ""  # what follows the text as it is, whatever is in it
 
     def __init__(self, text: str, **values: Any) -> None:
         self.text, self.values = text, values
-        super().__init__(self.spelled(as_keyword))
+        super().__init__(self.spelled(as_keyword))  # type: ignore[call-arg]  # an exception
 
     def spelled(self, spell: Spell) -> str:
         """The message with each parameter as spell(name, value) has it."""
@@ -76,6 +69,21 @@ class ParameterError(ValueError):
             return spell(found[1], self.values[found[1]]) if found[1] in self.values else found[0]
 
         return re.sub(r"\{([^{}]+)\}", one, self.text) + self.tail
+
+
+class ParameterError(Spelled, ValueError):
+    """A value that has no meaning, or contradicts another.
+
+    >>> error = ParameterError("{n_codes} codes cannot be selected from {n_candidates}", n_codes=5, n_candidates=3)
+    >>> print(error)
+    n_codes=5 codes cannot be selected from n_candidates=3
+    >>> error.spelled(lambda name, value: f"--{name} {value}")
+    '--n_codes 5 codes cannot be selected from --n_candidates 3'
+    """
+
+
+class ParameterWarning(Spelled, UserWarning):
+    """A value that has a meaning, and looks like a mistake."""
 
 
 class Kind(Protocol):

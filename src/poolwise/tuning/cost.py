@@ -1,17 +1,15 @@
 """What a setting costs: milliseconds per image, seconds of a trial, memory. Counted first, and measured where that decides.
 
-    ms ≈ r (a · multiply-adds + b · activations + c · cells · outputs³ [root] + e · features)
-
-a, b, c, e are of one machine; r, this machine's ratio to it, follows from what extractions took so far.
+Milliseconds are those of `poolwise.analysis.cost`; this machine's ratio to them follows from what extractions took so far.
 """
 
-import math
 import time
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
+from poolwise.analysis import cost
 from poolwise.engine.threads import Threads
 from poolwise.method.descriptors import Patches
 from poolwise.method.extraction import feature_blocks, prepare
@@ -19,14 +17,12 @@ from poolwise.method.layer import Layer
 from poolwise.method.nystrom import Projection
 from poolwise.method.scale import Scale
 from poolwise.method.selection.supervised import LABELLED_GRID
-from poolwise.method.symmetry import N_COPIES
 from poolwise.method.whitening import identity
 from poolwise.support.types import Array
 from poolwise.tuning.banks import PATCHES, PATCHES_PER_CODE, ROUNDS
 from poolwise.tuning.settings import Setting
 
 SHARE_OF_MEMORY = 0.4
-_MS_PER_PRODUCT, _MS_PER_ACTIVATION, _MS_PER_ROOT, _MS_PER_FEATURE = 1.5e-8, 1.2e-6, 4.5e-7, 3e-6
 _FLOPS = 4e10
 _ROUNDS_OF_SVM, _GAMMAS = 20, 4
 _SECONDS_PER_CANDIDATE_CUBED = 6 / 800**3
@@ -52,16 +48,9 @@ def blank_layer(setting: Setting, image_shape: tuple[int, int, int]) -> Layer:
 @lru_cache(maxsize=4096)
 def nominal_milliseconds(setting: Setting, image_shape: tuple[int, int, int]) -> float:
     """Per image, of the machine that the constants are of."""
-    lean = setting.but(directions=None)
-    layer = blank_layer(lean, image_shape)
-    products = sum(layer.multiply_adds.values()) + layer.n_cells * (setting.directions or 0) * layer.pooling.width(
-        layer.n_outputs
-    )
-    activations = N_COPIES[setting.symmetry] * math.prod(layer.positions) * layer.n_outputs
-    roots = layer.n_cells * layer.n_outputs**3 * (setting.pool == "root")
-    return (
-        _MS_PER_PRODUCT * products + _MS_PER_ACTIVATION * activations + _MS_PER_ROOT * roots + _MS_PER_FEATURE * lean.n_features
-    )
+    lean = blank_layer(setting.but(directions=None), image_shape)
+    projected = lean.n_cells * (setting.directions or 0) * lean.pooling.width(lean.n_outputs)
+    return cost.nominal_milliseconds(lean) + cost.MS_PER_PRODUCT * projected
 
 
 def nominal_classifier(features: int, n: int, m: int, classes: int) -> float:
@@ -114,11 +103,7 @@ def measured_milliseconds(setting: Setting, images: Array, engine: Threads) -> f
 
 def fit_bytes(setting: Setting, n: int) -> int:
     """What a fit of n images needs: their features, the classifier's square matrix, and what directions and selection take."""
-    d, smaller = setting.n_features, min(n, setting.n_features)
-    needed = 4 * n * d + 4 * smaller**2
-    if setting.directions is not None:
-        width = setting.pooling.width(setting.encoder.sides * setting.n_codes)
-        needed = max(needed, 10 * width**2)
+    needed = cost.fit_bytes(setting.pooling, setting.encoder.sides * setting.n_codes, n)
     if setting.n_candidates is not None:
         needed = max(needed, 25 * (LABELLED_GRID**2 * setting.n_candidates) ** 2)
     return needed

@@ -11,7 +11,7 @@ from poolwise.cli.mirroring import check_mirror, fit_mirrored
 from poolwise.cli.output import check_output, check_report, print_json
 from poolwise.cli.parameters import first_parameters, given, other_parameters, set_given
 from poolwise.cli.reading import Reading, say_shape
-from poolwise.cli.spelling import in_options
+from poolwise.cli.spelling import in_options, option_value
 from poolwise.support.progress import Stages
 
 if TYPE_CHECKING:
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from poolwise.images import Images
 
 _FOLDS = 5
+_SPELLINGS = {"labels": "--classifier none", "LinearSVMCV": "--classifier cv"}
 
 
-@click.command("fit", cls=options.SpellingCommand, spellings={"labels": "--classifier none"}, context_settings=options.SETTINGS)
+@click.command("fit", cls=options.SpellingCommand, spellings=_SPELLINGS, context_settings=options.SETTINGS)
 @options.output("Where the model goes: NAME.safetensors.")
 @first_parameters
 @options.preset
@@ -33,7 +34,7 @@ _FOLDS = 5
     help="A linear SVM on the features; cv searches for the best gamma on held-out images.  [default: cv if there are labels; "
     "svm with --gamma, with --preset, with few images, or with --directions-by labels; else none]",
 )
-@options.gamma("from features and labels; with --preset the paper's 0.005")
+@options.gamma("auto; with --preset the paper's 0.005")
 @click.option(
     "--mirror-training",
     is_flag=True,
@@ -86,7 +87,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     changes |= {"random_state": seed, "n_jobs": n_jobs, "verbose": int(not quiet)}
     classifier, gamma, preset = (given_options[name] for name in ("classifier", "gamma", "preset"))
     if gamma is not None and classifier in ("none", "cv"):
-        raise click.UsageError(f"--gamma {gamma:g} is for --classifier svm; got --classifier {classifier}")
+        raise click.UsageError(f"--gamma {option_value(gamma)} is for --classifier svm; got --classifier {classifier}")
     features, svm = estimators(ctx.command, preset, changes, classifier, gamma)
     by_itself = classifier is None and gamma is None and preset is None and not features.recipe.projects_by_labels
     mirror = given_options["mirror_training"]

@@ -176,6 +176,7 @@ def _directions(layer: "Layer") -> str:
 
 
 def _show(result: dict[str, Any], layer: "Layer", parts: dict[str, str]) -> None:
+    from poolwise.analysis.cost import has_matrix_functions
     from poolwise.images.errors import show
     from poolwise.method.symmetry import N_COPIES
 
@@ -192,7 +193,8 @@ def _show(result: dict[str, Any], layer: "Layer", parts: dict[str, str]) -> None
         + (f", {result['classes']:,} classes" if classifier else ""),
         "cost": f"{sum(cost.values()) / 1e6:,.1f} million multiply-adds per image: "
         + " + ".join(f"{name} {n:,}" for name, n in cost.items() if n)
-        + f", for {N_COPIES[layer.symmetry]} copies of it" * (layer.symmetry is not None),
+        + f", for {N_COPIES[layer.symmetry]} copies of it" * (layer.symmetry is not None)
+        + "; matrix roots or logarithms are not counted" * has_matrix_functions(layer.pooling),
     }
     if classifier:
         came = f"{'converged' if classifier['converged'] else 'NOT converged'} in {classifier['n_iter']} rounds"

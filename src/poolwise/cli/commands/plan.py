@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from poolwise.cli import options
 from poolwise.cli.commands.evaluate import numbers_of
@@ -14,6 +15,9 @@ from poolwise.cli.output import check_output, print_json, say
 from poolwise.cli.parameters import given, other_parameters
 from poolwise.cli.reading import Reading, say_shape
 from poolwise.cli.spelling import in_options
+from poolwise.method.pooling import SecondOrder
+from poolwise.method.recipe import PARAMETERS
+from poolwise.method.selection import WAYS
 from poolwise.support.files import replacing
 from poolwise.support.progress import Stages
 
@@ -89,6 +93,8 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     reading, changes = Reading.take(given_options, part="train"), given(ctx, given_options)
     output, quiet, seed = (given_options[name] for name in ("output", "quiet", "seed"))
     _check(reading, given_options)
+    if given_options["no_candidates"]:
+        _check_without_candidates(changes)
     if output is not None:
         check_output(output, (".png",), inputs=(reading.images,))
         _check_matplotlib()
@@ -104,12 +110,12 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     from poolwise.planning.measuring import doubts, measure
 
     sizes, candidates = given_options["sizes"], not given_options["no_candidates"]
-    predict = [K for K in given_options["predict"] if K not in sizes]
+    predict, too_large = _that_fit(ctx, features, len(task.train))
     seeds = range(seed, seed + given_options["runs"])
     assert svm is not None  # noqa: S101  it is None for "none" alone
     with stages.stage("dictionaries", len(sizes) * len(seeds) * (1 + candidates)) as update:
         curves = measure(task, features, svm, sizes, seeds, candidates=candidates, update=update)
-    warnings = doubts(curves, [*sizes, *predict], len(task.train), len(task.test))
+    warnings = too_large + doubts(curves, [*sizes, *predict], len(task.train), len(task.test))
     if output is not None:
         from poolwise.planning.plot import draw_plan
 
@@ -122,6 +128,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
         "runs": len(seeds),
         "seed": seed,
         "methods": [_method(curve, predict) for curve in curves],
+        "selection": features.selection if candidates else None,
         "warnings": warnings,
         "plot": None if output is None else str(output),
     }
@@ -172,6 +179,45 @@ def _check_with_candidates(command: click.Command, features: "PooledFeatures", K
         _ = clone(features).set_params(n_codes=K, n_candidates=CANDIDATES_PER_CODE * K).recipe
     except ValueError as error:
         raise click.UsageError(in_options(error, command)) from error
+
+
+def _check_without_candidates(changes: dict[str, Any]) -> None:
+    """Options that would do nothing."""
+    for name in ("selection", "projection", "n_super_patches"):
+        if name in changes:
+            option = PARAMETERS[name].option
+            raise click.UsageError(f"{option} is about candidates, and --no-candidates learns none; leave out one of the two")
+
+
+def _that_fit(ctx: click.Context, features: "PooledFeatures", n: int) -> "tuple[list[int], list[str]]":
+    """Sizes to predict whose features this machine could hold, and a sentence on defaults that are left out."""
+    from poolwise.analysis.cost import fit_bytes
+    from poolwise.support.memory import physical_bytes
+
+    here, recipe, sizes = physical_bytes(), features.recipe, ctx.params["sizes"]
+
+    def is_too_large(K: int) -> bool:
+        return here is not None and fit_bytes(recipe.pooling, recipe.encoder.sides * K, n) > here
+
+    def refusal(option: str, K: int) -> str:
+        outputs = recipe.encoder.sides * K
+        d = recipe.pooling.n_cells * (recipe.pooling.directions_kept(outputs) or recipe.pooling.width(outputs))
+        needed = fit_bytes(recipe.pooling, outputs, n) / 1e9
+        second = " or --directions" * isinstance(recipe.pooling, SecondOrder)
+        return (
+            f"{option} {K} gives {d:,} features, and to learn from those of {n:,} images takes {needed:,.1f} GB, more than "
+            f"this machine has ({(here or 0) / 1e9:,.1f} GB); give smaller {option}{second}"
+        )
+
+    if is_too_large(sizes[-1]):
+        raise click.UsageError(refusal("--sizes", sizes[-1]))
+    predict = [K for K in ctx.params["predict"] if K not in sizes]
+    large = [K for K in predict if is_too_large(K)]
+    if not large:
+        return predict, []
+    if ctx.get_parameter_source("predict") is not ParameterSource.DEFAULT:
+        raise click.UsageError(refusal("--predict", large[0]))
+    return [K for K in predict if K not in large], [f"left out: {refusal('--predict', large[0])}"]
 
 
 def _test_reading(reading: Reading, test: Path, member: str | None) -> Reading:
@@ -256,19 +302,14 @@ def _method(curve: "Curve", predict: "Sequence[int]") -> dict[str, Any]:
     for K in predict:
         low, high = law.interval(K)
         rows.append({"codes": K, "kind": "predicted", "accuracy": law.at(K), "low": low, "high": high})
-        rows[-1]["milliseconds"] = cost.at(K)
+        rows[-1]["milliseconds"] = float(cost.at(K))
     for row in rows:
         row["features"] = curve.features_at(row["codes"])
         row["bytes"] = 4 * row["features"]
     return {
         "name": curve.name,
         "law": {"a": law.a, "b": law.b, "error": law.error},
-        "cost": {
-            "milliseconds": cost.fixed,
-            "milliseconds_per_code": cost.per_code,
-            "milliseconds_per_square": cost.per_square,
-            "milliseconds_per_cube": cost.per_cube,
-        },
+        "cost": {"milliseconds": cost.fixed, "ratio": cost.ratio},
         "rows": sorted(rows, key=lambda row: row["codes"]),
     }
 
@@ -299,8 +340,9 @@ def _words(result: dict[str, Any], curves: "Sequence[Curve]") -> dict[str, str]:
         f"{result['classes']:,} classes",
     }
     if any(row["kind"] == "predicted" for row in result["methods"][0]["rows"]):
-        growth = {1: "linearly with codes", 2: "with the square of codes", 3: "with the cube of codes"}[curves[0].degree]
-        lines["predicted"] = f"by the law below, and where 95 % of single runs lie if it holds that far; ms grow {growth}"
+        lines["predicted"] = "by the law below, and where 95 % of single runs lie if it holds that far; ms by the work to do"
+    if result["selection"] not in (None, PARAMETERS["selection"].default):
+        lines["chosen"] = f"the codes of PDL by {WAYS[result['selection']].title}"
     for curve in curves:
         a, b = 100 * curve.law.a, 100 * curve.law.b
         sign = "+" if b >= 0 else "−"

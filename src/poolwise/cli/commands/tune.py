@@ -1,6 +1,7 @@
 """`poolwise tune`: a search for the settings that suit labelled images, and a model with the best of them."""
 
 import shlex
+import warnings
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -242,6 +243,8 @@ def _fit(
     stages: Stages,
 ) -> dict[str, Any]:
     """The best setting fitted to all images as `poolwise fit` would, and its report."""
+    from poolwise.estimators.images import GridWarning
+
     output, report, quiet, n_jobs = (given[name] for name in ("output", "report", "quiet", "n_jobs"))
     features = search.best.set_params(verbose=int(not quiet))
     svm = None
@@ -261,7 +264,9 @@ def _fit(
         "mirrored": False,
         "tuned": f"the best of {len({trial.setting for trial in search.trials})} settings in {len(search.trials)} trials",
     }
-    fitted = fit(features, svm, images, output, stages, provenance=provenance)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GridWarning)  # held-out images have chosen this grid
+        fitted = fit(features, svm, images, output, stages, provenance=provenance)
     if report is not None:
         write_report_of(
             features, svm, images, report, output.name, provenance, n_jobs, quiet=quiet, search={**result, "plot": None}

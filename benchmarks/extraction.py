@@ -28,7 +28,7 @@ def run(K: int) -> dict[str, object]:
     n = 2000 if K <= 400 else 500
     source, images = load_images(n)
     settings = {"dictionary": KMeans(max_iter=2), "scale": None, "n_patches": max(20_000, 4 * K), "random_state": 0}
-    layer = PooledFeatures(K, **settings).fit(images[:200]).layer_
+    layer = PooledFeatures.preset("jia2012", n_codes=K, **settings).fit(images[:200]).layer_
     ready = prepare(layer)
     out = np.empty((n, layer.n_features), np.float32)
 

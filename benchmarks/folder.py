@@ -50,7 +50,9 @@ def fit_seconds(where: Path, model: Path) -> tuple[float, float]:
     """All of `poolwise fit`, and those of its stages that look at images."""
     start = time.perf_counter()
     images = Reading(where).open(Stages(), labels=True, output=model, n_jobs=THREADS, again=True)
-    features = PooledFeatures(CODES, CANDIDATES, dictionary=KMeans(max_iter=ROUNDS), random_state=0, n_jobs=THREADS)
+    features = PooledFeatures.preset(
+        "jia2012", n_codes=CODES, n_candidates=CANDIDATES, dictionary__max_iter=ROUNDS, random_state=0, n_jobs=THREADS
+    )
     fit(features, LinearSVM(n_jobs=THREADS), images, model, Stages())
     return time.perf_counter() - start, sum(features.timings_[stage] for stage in READ)
 
@@ -72,7 +74,7 @@ def run() -> dict[str, object]:
         write_both(home, images, labels)
         ways = {"folder": "", "array": ".npz"}
         settings = {"dictionary": KMeans(max_iter=1), "n_patches": 1024, "random_state": 0}
-        few = PooledFeatures(2, 4, **settings).fit_transform(images[:200])  # compile
+        few = PooledFeatures.preset("jia2012", n_codes=2, n_candidates=4, **settings).fit_transform(images[:200])  # compile
         LinearSVM().fit(few, labels[:200])
         turns = [_turn(home, ways) for _ in range(TURNS)]
     middle = {name: round(statistics.median(turn[name] for turn in turns), 3) for name in turns[0]}

@@ -15,7 +15,8 @@ def resident():
     return int(open('/proc/self/statm').read().split()[1]) * resource.getpagesize() / 2**20
 small = np.random.default_rng(0).integers(0, 256, size=(500, 32, 32, 3), dtype=np.uint8)
 images = np.resize(small, (n, 32, 32, 3))
-model = PooledFeatures(200, n_patches=100_000, dictionary=KMeans(max_iter=2), n_jobs=2, random_state=0).fit(small)
+quick = {"n_patches": 100_000, "dictionary__max_iter": 2, "n_jobs": 2, "random_state": 0}
+model = PooledFeatures.preset("jia2012", n_codes=200, **quick).fit(small)
 model.transform(small)
 patches = 100_000 * 108 * 4 / 2**20
 ctypes.CDLL(None).malloc_trim(0)  # give back what the warm-up left, so that it does not hide what is needed

@@ -29,7 +29,7 @@ N, K_OF_ROUND, ROUNDS_TURNS = 400_000, 1600, 3
 def short_fit(K: int, images: np.ndarray, **parts: object) -> Layer:
     """6×6 patches and 2×2 average pooling; only the dictionary is from a short fit."""
     settings = {"dictionary": KMeans(max_iter=2), "scale": None, "n_patches": max(20_000, 4 * K), "random_state": 0}
-    return PooledFeatures(K, **settings, **parts).fit(images[:200]).layer_
+    return PooledFeatures.preset("jia2012", n_codes=K, **settings, **parts).fit(images[:200]).layer_
 
 
 def extraction_of(layer: Layer, images: np.ndarray, into: dict[str, np.ndarray], name: str) -> Callable[[], None]:

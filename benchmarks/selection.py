@@ -25,9 +25,8 @@ ROUNDS, TURNS, PREFERENCE, DAMPING = 100, 5, -1.0, 0.8
 def pooled_similarity(M: int) -> tuple[str, np.ndarray]:
     """Of M random patches as codes, pooled over 2,000 images."""
     source, images = load_images(2000)
-    model = PooledFeatures(
-        1, M, dictionary="patches", selection="random", projection=None, n_patches=20_000, n_jobs=THREADS, random_state=0
-    )
+    settings = {"dictionary": "patches", "selection": "random", "projection": None, "n_patches": 20_000}
+    model = PooledFeatures.preset("jia2012", n_codes=1, n_candidates=M, **settings, n_jobs=THREADS, random_state=0)
     return source, similarity(model.fit(images).covariance_)
 
 

@@ -27,7 +27,7 @@ def features(n: int, codes: int = CODES) -> tuple[str, np.ndarray, np.ndarray]:
     source, images, labels = load_labelled()
     images, labels = np.resize(images, (n, *images.shape[1:])), np.resize(labels % CLASSES, n)
     settings = {"dictionary": "patches", "selection": "kmedoids", "n_patches": 50_000, "n_jobs": THREADS, "random_state": 0}
-    model = PooledFeatures(codes, 4 * codes, **settings).fit(images[: min(n, 5000)])
+    model = PooledFeatures.preset("jia2012", n_codes=codes, n_candidates=4 * codes, **settings).fit(images[: min(n, 5000)])
     return source, model.transform(images), labels
 
 

@@ -35,9 +35,11 @@ def data_home() -> Path:
 @pytest.fixture(scope="session")
 def responses(photos) -> np.ndarray:
     """Pooled activations of 60 real codes, one row per cell of each photo, standardised: (640, 60) float64."""
-    from poolwise import KMeans, PooledFeatures, Standardize
+    from poolwise import KMeans, Standardize
 
-    model = PooledFeatures(60, n_patches=20_000, dictionary=KMeans(max_iter=20), scale=Standardize(offset=0.0), random_state=0)
+    from settings import paper_features
+
+    model = paper_features(60, n_patches=20_000, dictionary=KMeans(max_iter=20), scale=Standardize(offset=0.0), random_state=0)
     return model.fit_transform(photos).reshape(-1, 60).astype(np.float64)
 
 

@@ -53,6 +53,7 @@ STAGES = [
     "layer",
     "extraction",
     "super_patches",
+    "suiting",
     "candidates",
     "learning",
 ]

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from poolwise import KMeans, LinearSVM, PooledFeatures, Threshold
+from poolwise import KMeans, LinearSVM, Threshold
+
+from settings import paper_features
 
 QUICK = {"n_patches": 4000, "dictionary": KMeans(max_iter=6), "random_state": 0, "n_jobs": 1}
 
@@ -21,17 +23,17 @@ def labelled():
 @pytest.fixture(scope="session")
 def chosen(labelled):
     """10 of 40 codes."""
-    return PooledFeatures(10, 40, **QUICK).fit(labelled[0])
+    return paper_features(10, 40, **QUICK).fit(labelled[0])
 
 
 @pytest.fixture(scope="session")
 def two_sided(labelled):
-    return PooledFeatures(6, 20, encoder=Threshold(two_sided=True), **QUICK).fit(labelled[0])
+    return paper_features(6, 20, encoder=Threshold(0.25, two_sided=True), **QUICK).fit(labelled[0])
 
 
 @pytest.fixture(scope="session")
 def plain(labelled):
-    return PooledFeatures(9, **QUICK).fit(labelled[0])
+    return paper_features(9, **QUICK).fit(labelled[0])
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from poolwise import LinearSVM, PooledFeatures, SecondOrder, Threshold
+from poolwise import LinearSVM, SecondOrder, Threshold
 from poolwise.analysis.cost import cost_of, fit_bytes, milliseconds, nominal_milliseconds
+
+from settings import paper_features
 
 
 def test_plain_codes_cost_the_product_with_every_patch(plain):
@@ -13,7 +15,7 @@ def test_plain_codes_cost_the_product_with_every_patch(plain):
 
 
 def test_the_paper_200_codes_of_6_by_6_patches(photos):
-    model = PooledFeatures(200, n_patches=2_000, dictionary="patches", random_state=0).fit(photos[:20])
+    model = paper_features(200, n_patches=2_000, dictionary="patches", random_state=0).fit(photos[:20])
     assert cost_of(model.layer_)["encoding"] == 15_746_400
 
 

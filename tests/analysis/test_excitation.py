@@ -5,11 +5,13 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from poolwise import Patches, PooledFeatures, Threshold
+from poolwise import Patches, Threshold
 from poolwise.analysis import excitation
 from poolwise.analysis.excitation import Excitation, cut_regions, excite
 from poolwise.method.descriptors.patches import normalize_contrast
 from poolwise.method.whitening import Whitening
+
+from settings import paper_features
 
 
 @pytest.mark.parametrize("kind", ["chosen", "two_sided", "plain"])
@@ -20,7 +22,7 @@ def test_the_best_patch_is_that_of_a_plain_loop(kind, request, labelled, engine)
     for n, image in enumerate(images):
         patches = np.array([image[y : y + 6, x : x + 6].ravel() for y in range(27) for x in range(27)], np.float32)
         P = white(normalize_contrast(patches, "std", 10))
-        F = Threshold(0.25)(P, model.codes_)
+        F = Threshold(0.25, two_sided=False)(P, model.codes_)
         np.testing.assert_allclose(seen.best[n], F.max(axis=0), rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(seen.mean[n], F.mean(axis=0), rtol=1e-3, atol=1e-5)
         at = F[seen.y[n] * 27 + seen.x[n], np.arange(K)]
@@ -30,7 +32,7 @@ def test_the_best_patch_is_that_of_a_plain_loop(kind, request, labelled, engine)
 def test_positions_are_pixels_whatever_the_stride_and_the_blocks(labelled, engine, monkeypatch):
     """With a stride, patches that are not square and blocks of a few positions: the patch at (y, x) is the one that excites."""
     descriptor = Patches(size=(5, 8), stride=3)
-    model = PooledFeatures(7, descriptor=descriptor, n_patches=2_000, random_state=0, n_jobs=1).fit(labelled[0])
+    model = paper_features(7, descriptor=descriptor, n_patches=2_000, random_state=0, n_jobs=1).fit(labelled[0])
     images = labelled[0][::40, :, :29]
     whole = excite(model.layer_, images, engine)
     monkeypatch.setattr(excitation, "_POSITIONS_PER_BLOCK", 1)
@@ -49,7 +51,7 @@ def test_positions_are_pixels_whatever_the_stride_and_the_blocks(labelled, engin
 def test_memory_does_not_grow_with_the_size_of_an_image(rng, engine):
     """All patches of this image would be 67 MB; only a block of them is made at a time."""
     images = rng.integers(0, 256, size=(1, 400, 400, 3), dtype=np.uint8)
-    layer = PooledFeatures(8, n_patches=2_000, dictionary="patches", random_state=0, n_jobs=1).fit(images).layer_
+    layer = paper_features(8, n_patches=2_000, dictionary="patches", random_state=0, n_jobs=1).fit(images).layer_
     tracemalloc.start()
     try:
         excite(layer, images, engine)

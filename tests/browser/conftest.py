@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from poolwise import KMeans, LinearSVM, PooledFeatures
+from poolwise import KMeans, LinearSVM
 from poolwise.report import write_report
+
+from settings import paper_features
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -38,7 +40,7 @@ def model():
     rows = np.flatnonzero(photos.target < 4)[::8]
     images, labels = photos.images[rows], photos.target_names[photos.target[rows]].astype(object)
     labels = np.where(labels == labels[0], HOSTILE, labels).astype(str)
-    features = PooledFeatures(12, 48, n_patches=4000, dictionary=KMeans(max_iter=6), random_state=0, n_jobs=1)
+    features = paper_features(12, 48, n_patches=4000, dictionary=KMeans(max_iter=6), random_state=0, n_jobs=1)
     model = make_pipeline(features, LinearSVM(n_jobs=1)).fit(images, labels)
     names = [f"\"quoted\" '{row}' <b>.png" for row in rows]
     return model, images, labels, names

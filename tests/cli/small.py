@@ -4,12 +4,15 @@ from PIL import Image
 
 from poolwise.method.recipe import FAMILIES, PARAMETERS
 
-QUICK = ("--codes", "8", "--patches", "3000", "--max-iter", "5", "--jobs", "1", "--quiet")
+PARTS_OF_PAPER = ("--alpha", "0.25", "--one-sided", "--pool", "average", "--symmetry", "none")
+QUICK_PLAN = ("--patches", "3000", "--max-iter", "5", *PARTS_OF_PAPER, "--grid", "2", "--jobs", "1", "--quiet")
+QUICK = ("--codes", "8", "--candidates", "none", "--selection", "affinity", *QUICK_PLAN)  # the paper's parts
+QUICK_GRID = tuple(word for word in QUICK if word not in ("--grid", "2"))  # the same where another grid is given: they add up
 NAMES = ("cat", "grass", "page")
 PAST_THE_PAPER = {  # options of parts that the paper does not have
     "rank": ("--rank", "20"),
     "rank found": ("--rank", "auto", "--two-sided"),
-    "second order": ("--pool", "second_order", "--grid", "1"),
+    "second order": ("--pool", "second_order"),
     "supervised": ("--selection", "supervised", "--two-sided"),
     "thresholds": ("--alpha", "0.1,0.25,1"),
     "symmetry": ("--symmetry", "mirror"),
@@ -36,5 +39,6 @@ def described():
         if family is None or len(family.by_word) > 1 or family.none:
             found[name] = one
         for part in () if family is None else family.parts:
-            found |= {f"{name}__{inner}": own for inner, own in part.described().items() if inner != part.word_field}
+            own = {f"{name}__{inner}": own for inner, own in part.described().items() if inner != part.word_field}
+            found = own | found  # of those that several parts have, the first one's default is shown
     return found

@@ -19,6 +19,7 @@ from poolwise.method.recipe import FAMILIES
 from poolwise.method.selection import WAYS
 from poolwise.modelfile import describe
 
+from settings import paper_features
 from small import QUICK, described
 
 FIT = described()
@@ -67,12 +68,14 @@ def test_what_is_not_written_does_not_override():
         (["--grid", "2x3"], {"pooling__grid": (2, 3)}),
         (["--grid", "1,2,4"], {"pooling__grid": [1, 2, 4]}),
         (["--grid", "1", "--grid", "2x3"], {"pooling__grid": [1, (2, 3)]}),
+        (["--grid", "auto"], {"pooling__grid": "auto"}),
         (["--contrast", "none"], {"descriptor__contrast": None}),
         (["--whitening", "none"], {"whitening": None}),
         (["--scale", "none"], {"scale": None}),
         (["--projection", "none"], {"projection": None}),
         (["--candidates", "none"], {"n_candidates": None}),
         (["--candidates", "64"], {"n_candidates": 64}),
+        (["--candidates", "auto"], {"n_candidates": "auto"}),
         (["--super-patches", "500"], {"n_super_patches": 500}),
         (["--two-sided"], {"encoder__two_sided": True}),
         (["--one-sided"], {"encoder__two_sided": False}),
@@ -94,12 +97,12 @@ def test_what_is_written(arguments, expected):
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("selection", WAYS),
+        ("selection", ("auto", *WAYS)),
         ("projection", ("nystrom", "pca", None)),
         ("dictionary", ("kmeans", "centroids", "spherical", "omp1", "patches", "gaussian")),
-        ("encoder", ("threshold", "triangle", "nearest", "llc")),
-        ("pooling", ("average", "max", "sum", "rms", "both", "second_order")),
-        ("symmetry", ("mirror", "dihedral", None)),
+        ("encoder", ("auto", "threshold", "triangle", "nearest", "llc")),
+        ("pooling", ("auto", "average", "max", "sum", "rms", "both", "second_order")),
+        ("symmetry", ("auto", "mirror", "dihedral", None)),
         ("dictionary__init", ("patches", "noise")),
         ("descriptor__contrast", ("std", "variance", None)),
         ("whitening", ("std", "variance", None)),
@@ -110,7 +113,10 @@ def test_choices_are_those_of_the_library(name, values):
     option = option_of(name)
     assert list(option.type.choices) == ["none" if value is None else value for value in values]
     for word, value in zip(option.type.choices, values, strict=True):
-        assert estimator(None, option.opts[0], word).recipe == PooledFeatures().set_params(**{name: value}).recipe
+        expected = PooledFeatures().set_params(**{name: value})
+        if name == "pooling" and isinstance(FAMILIES[name].check(name, value), Pool):
+            expected.set_params(pooling__grid="auto")  # an option changes the default part, a word replaces it
+        assert estimator(None, option.opts[0], word).recipe == expected.recipe
     with pytest.raises(ValueError, match="must be one of"):
         _ = PooledFeatures().set_params(**{name: "typo"}).recipe
 
@@ -124,8 +130,11 @@ def test_the_default_that_help_shows_is_the_librarys(name):
     option = option_of(name)
     shown = re.search(r"\[default: (.*)\]$", option.help)[1]
     expected = PooledFeatures().get_params(deep=True)[name]
+    if option.is_flag and expected == "auto":
+        assert shown == "auto"  # either flag takes it away
+        return
     assert written(*([f"--{shown}"] if option.is_flag else [option.opts[0], shown])) == {name: expected}
-    assert PooledFeatures.preset("jia2012").set_params(**{name: expected}).recipe == PooledFeatures().recipe
+    assert PooledFeatures().set_params(**{name: expected}).recipe == PooledFeatures().recipe
 
 
 @pytest.mark.parametrize(
@@ -168,7 +177,7 @@ def test_the_largest_image_is_that_of_the_library():
 def test_the_model_is_that_of_the_library(made, three_classes):
     images, labels = three_classes["train"]
     source = open_images(made.train)
-    expected = PooledFeatures(8, 24, n_patches=3000, dictionary=KMeans(max_iter=5), random_state=0).fit(source)
+    expected = paper_features(8, 24, n_patches=3000, dictionary=KMeans(max_iter=5), random_state=0).fit(source)
     pipeline = load(made.chosen)
     assert np.array_equal(pipeline[0].transform(images), expected.transform(images))
     assert pipeline.score(images, labels) > 0.8
@@ -176,8 +185,8 @@ def test_the_model_is_that_of_the_library(made, three_classes):
 
 def test_presets_and_changes_reach_the_estimator(made, poolwise, tmp_path):
     done = poolwise(
-        *("fit", made.train, "-o", tmp_path / "m.safetensors", "--preset", "coates2011", *QUICK, "--pool", "max"),
-        *("--grid", "1,2", "--seed", "7", "--classifier", "none"),
+        *("fit", made.train, "-o", tmp_path / "m.safetensors", "--preset", "coates2011", "--codes", "8", "--patches", "3000"),
+        *("--max-iter", "5", "--pool", "max", "--grid", "1,2", "--seed", "7", "--classifier", "none", "--jobs", "1", "--quiet"),
     )
     assert done.code == 0, done.err
     model = load(tmp_path / "m.safetensors")
@@ -273,7 +282,7 @@ def test_arrays_and_tables(made, poolwise, tmp_path, three_classes):
         (["--codes", "0"], "--codes must be a whole number of at least 1; got 0"),
         (["--codes", "9", "--candidates", "5"], "--codes 9 codes cannot be selected from --candidates 5"),
         (["--patches", "3"], "--patches 3 patches cannot give --codes"),
-        (["--two-sided", "--encoder", "nearest"], "--two-sided is for --encoder threshold; got --encoder nearest"),
+        (["--two-sided", "--encoder", "nearest"], "--two-sided is for --encoder auto or threshold; got --encoder nearest"),
         (["--encoder", "vq"], "'vq' is not one of"),
         (["--transform", "pca"], "No such option"),
         (["--tol", "nan"], "--tol must be a finite number of at least 0; got nan"),
@@ -281,6 +290,13 @@ def test_arrays_and_tables(made, poolwise, tmp_path, three_classes):
         (["--patch-size", "0"], "'0' is not a size"),
         (["--grid", "2,2"], "--grid must be at least one grid and, in a pyramid, each a different one"),
         (["--grid", ""], "is not a size"),
+        (["--grid", "auto,2"], "'auto' is not a size"),
+        (["--grid", "2", "--grid", "auto"], "--grid auto cannot be combined with other grids"),
+        (
+            ["--pool", "second_order", "--grid", "auto"],
+            "--grid must be a whole number, (rows, columns), or a list of these; got",
+        ),
+        (["--candidates", "many"], "'many' is not a valid integer"),
         (["--resize", "32"], "height x width"),
         (["--jobs", "0"], "0 threads"),
         (["--seed", "-1"], "not in the range"),
@@ -295,7 +311,7 @@ def test_arrays_and_tables(made, poolwise, tmp_path, three_classes):
         (["--rank", "few"], "'few' is not a valid integer"),
         (["--alpha", "0.25,0.25"], "--alpha must be a number, or 1 to 16 different ones"),
         (["--alpha", "0.25,"], "'' is not a valid float"),
-        (["--normalize", "root"], "--normalize is for --pool second_order; got --pool average"),
+        (["--normalize", "root"], "--normalize is for --pool second_order; got --pool auto"),
         (
             ["--codes", "8", "--candidates", "16", "--selection", "supervised", "--super-patches", "99"],
             "--selection supervised looks at whole images with their labels; give --super-patches none",

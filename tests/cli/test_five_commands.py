@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from poolwise import load
+
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
@@ -30,7 +32,7 @@ def test_five_commands(tmp_path):
     assert float(re.search(r"accuracy +([\d.]+) %", done.stdout)[1]) > 60  # chance is 6 %
     with (tmp_path / "labels.csv").open(newline="") as file:
         assert len(list(csv.DictReader(file))) == 1600
-    assert np.load(tmp_path / "features.npy").shape == (1600, 128)
+    assert np.load(tmp_path / "features.npy").shape == (1600, load(tmp_path / "photos.safetensors")[0].layer_.n_features)
     with Image.open(tmp_path / "codes.png") as picture:
         assert min(picture.size) > 100
     made = {"photos", "photos.safetensors", "labels.csv", "features.npy", "codes.png"}

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from poolwise import ZCA, KMeans, PooledFeatures, load
+from poolwise import ZCA, KMeans, load
 from poolwise.images import open_images
 from poolwise.method.descriptors.patches import draw_tiles
 from poolwise.report import draw_clusters, draw_codes
 from poolwise.report.draw.pictures import whitened_pictures
 
 from make import images
-from small import PAST_THE_PAPER, QUICK
+from settings import paper_features
+from small import PAST_THE_PAPER, QUICK, QUICK_GRID
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -125,9 +126,9 @@ def test_pictures_of_parts_past_the_paper(made, poolwise, tmp_path, more):
 def test_whitened_codes_of_a_rank_are_those_of_full_whitening(made):
     """A code of r directions, turned back, is what full whitening makes of the picture, in these directions."""
     images = open_images(made.train)
-    model = PooledFeatures(8, whitening=ZCA(rank=30), n_patches=3000, dictionary=KMeans(max_iter=5), random_state=0).fit(images)
+    model = paper_features(8, whitening=ZCA(rank=30), n_patches=3000, dictionary=KMeans(max_iter=5), random_state=0).fit(images)
     layer = model.layer_
-    whole = PooledFeatures(8, n_patches=3000, dictionary=KMeans(max_iter=5), random_state=0).fit(images).layer_.whitening
+    whole = paper_features(8, n_patches=3000, dictionary=KMeans(max_iter=5), random_state=0).fit(images).layer_.whitening
     found = whitened_pictures(layer, layer.codes)
     np.testing.assert_allclose(found, layer.whitening.undo(layer.codes) @ whole.W, atol=1e-5)
 
@@ -135,7 +136,7 @@ def test_whitened_codes_of_a_rank_are_those_of_full_whitening(made):
 def test_the_summary_names_symmetry_and_second_order(made, poolwise, tmp_path):
     path = tmp_path / "m.safetensors"
     more = ("--pool", "second_order", "--grid", "1", "--symmetry", "dihedral", "--classifier", "none", "--rank", "20")
-    assert poolwise("fit", made.train, "-o", path, *QUICK, *more).code == 0
+    assert poolwise("fit", made.train, "-o", path, *QUICK_GRID, *more).code == 0
     text = poolwise("inspect", path).out
     assert text.splitlines()[0] == (
         "36 features of 32×32 colour images: 8 codes of 6×6 pixels, second-order pooling over 1×1 cells, averaged over the "

@@ -7,20 +7,21 @@ import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold
 
-from poolwise import KMeans, LinearSVM, LinearSVMCV, PooledFeatures, load
+from poolwise import KMeans, LinearSVM, LinearSVMCV, load
 from poolwise.cli.mirroring import mirrored_folds
 from poolwise.images import open_images
 from poolwise.images.mirrored import Mirrored
 from poolwise.modelfile import describe
 
-from small import QUICK
+from settings import paper_features
+from small import QUICK, QUICK_PLAN
 
 SUPERVISED = ("--candidates", "24", "--selection", "supervised")
 
 
 def library(**more):
     """The features that `QUICK` stands for."""
-    return PooledFeatures(8, n_patches=3000, dictionary=KMeans(max_iter=5), random_state=0, **more)
+    return paper_features(8, n_patches=3000, dictionary=KMeans(max_iter=5), random_state=0, **more)
 
 
 @pytest.mark.parametrize("classifier", [(), ("--classifier", "none")])
@@ -129,7 +130,7 @@ def test_folds_of_cv_keep_an_image_and_its_mirror_image_together(made, poolwise,
     expected = LinearSVMCV(cv=folds).fit(*stacked(features, images))
     np.testing.assert_array_equal(svm.scores_, expected.scores_)
     np.testing.assert_allclose(svm.coef_, expected.coef_, rtol=1e-6, atol=1e-9)
-    assert svm.cv == 5  # the file has no row numbers
+    assert svm.cv == "auto"  # the file has no row numbers
 
 
 def test_mirrored_folds_are_those_of_the_images_twice(rng):
@@ -162,7 +163,7 @@ def test_mirror_images_are_read_block_by_block(rng):
     assert len(asked) == 2
 
 
-PLAN = ("--sizes", "3,5,8", "--predict", "16", "--patches", "2000", "--max-iter", "5", "--jobs", "1", "--quiet", "--runs", "1")
+PLAN = ("--sizes", "3,5,8", "--predict", "16", "--runs", "1", *QUICK_PLAN, "--patches", "2000")
 
 
 def test_plan_gives_labels_to_the_selection(made, poolwise):
@@ -173,7 +174,7 @@ def test_plan_gives_labels_to_the_selection(made, poolwise):
     for row in method["rows"][:3]:
         K = row["codes"]
         how = {"n_patches": 2000, "dictionary": KMeans(max_iter=5), "selection": "supervised", "random_state": 0}
-        features = PooledFeatures(K, 4 * K, **how)
+        features = paper_features(K, 4 * K, **how)
         svm = LinearSVM(None).fit(features.fit_transform(train, train.labels), train.labels)
         assert row["accuracies"] == [svm.score(features.transform(test), test.labels)]
 

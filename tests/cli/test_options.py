@@ -8,7 +8,7 @@ import pytest
 from poolwise.cli import command as group
 from poolwise.cli.commands import fit, plan
 from poolwise.method.recipe import FAMILIES, PARAMETERS
-from poolwise.support.parameters import Flag
+from poolwise.support.parameters import AUTO, Flag
 
 from small import described
 
@@ -51,9 +51,10 @@ def test_a_described_parameter_has_exactly_one_option(name, key):
 @pytest.mark.parametrize(("name", "key"), EACH)
 def test_help_has_the_line_and_the_default_of_the_description(helped, name, key):
     one = PARAMETERS_OF[name][key]
-    default = "none" if one.default is None else f"{one.default:g}" if isinstance(one.default, float) else str(one.default)
-    if isinstance(one.kind, Flag):
-        default = (one.option if one.default else one.kind.off).removeprefix("--")
+    value = AUTO if key in ("encoder__alpha", "encoder__two_sided", "pooling__grid") else one.default
+    default = "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(one.kind, Flag) and value != AUTO:
+        default = (one.option if value else one.kind.off).removeprefix("--")
     assert helped[name][one.option].endswith(re.sub(r"\s", "", f"{one.help}[default:{default}]"))
 
 
@@ -74,7 +75,13 @@ def written(one):
     """A parameter's default on the command line."""
     if isinstance(one.kind, Flag):
         return [one.option]
-    return [one.option, "none" if one.default is None else str(one.default)]
+    return [one.option, value_of(one)]
+
+
+def value_of(one):
+    if isinstance(one.default, tuple):
+        return ",".join(f"{number:g}" for number in one.default)
+    return "none" if one.default is None else f"{one.default:g}" if isinstance(one.default, float) else str(one.default)
 
 
 def each_choice():
@@ -85,6 +92,7 @@ def each_choice():
         for word in [*family.by_word, *[None] * family.none]:
             for one in family.described():
                 owners = [name for part in family.parts if one.name in part.described() for name in part.words]
+                one = family.by_word[word].described().get(one.name, one) if word else one  # with that part's default
                 yield pytest.param(
                     [PARAMETERS[place].option, word or "none"], one, owners, id=f"{place} {word or 'none'} {one.option}"
                 )
@@ -109,8 +117,8 @@ def test_an_option_of_a_part_that_was_not_chosen_is_refused(poolwise, tmp_path, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--encoder", "triangle", "--alpha", "0.1"], "--alpha is for --encoder threshold; got --encoder triangle"),
-        (["--one-sided", "--encoder", "nearest"], "--two-sided is for --encoder threshold; got --encoder nearest"),
+        (["--encoder", "triangle", "--alpha", "0.1"], "--alpha is for --encoder auto or threshold; got --encoder triangle"),
+        (["--one-sided", "--encoder", "nearest"], "--two-sided is for --encoder auto or threshold; got --encoder nearest"),
         (["--whitening", "none", "--whitening-offset", "1"], "is for --whitening std or variance; got --whitening none"),
         (
             ["--dictionary", "gaussian", "--max-iter", "3"],

@@ -5,10 +5,11 @@ import csv
 import numpy as np
 import pytest
 
-from poolwise import ZCA, KMeans, PooledFeatures, SecondOrder, Threshold, load
+from poolwise import ZCA, KMeans, SecondOrder, Threshold, load
 from poolwise.images import open_images
 
-from small import QUICK
+from settings import paper_features
+from small import QUICK, QUICK_GRID
 
 PARTS = {
     "thresholds": (["--alpha", "0.25,1", "--two-sided"], {"encoder": Threshold((0.25, 1.0), two_sided=True)}),
@@ -27,10 +28,11 @@ PARTS = {
 @pytest.mark.parametrize(("options", "settings"), PARTS.values(), ids=PARTS)
 def test_options_are_the_parameters_of_the_library(made, poolwise, tmp_path, options, settings):
     path = tmp_path / "m.safetensors"
-    assert poolwise("fit", made.train, "-o", path, *QUICK, "--seed", "3", *options).code == 0
+    quick = QUICK_GRID if "--grid" in options else QUICK
+    assert poolwise("fit", made.train, "-o", path, *quick, "--seed", "3", *options).code == 0
     images = open_images(made.test)
     common = {"n_codes": 8, "n_patches": 3000, "dictionary": KMeans(max_iter=5), "random_state": 3}
-    expected = PooledFeatures(**{**common, **settings}).fit(open_images(made.train))
+    expected = paper_features(**{**common, **settings}).fit(open_images(made.train))
     model = load(path)
     assert model[0].recipe == expected.recipe
     assert model[0].transform(images).tobytes() == expected.transform(images).tobytes()

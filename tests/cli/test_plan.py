@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from poolwise import KMeans, LinearSVM, PooledFeatures
+from poolwise import KMeans, LinearSVM
 from poolwise.cli.commands import plan
 from poolwise.cli.names import as_name
 from poolwise.cli.reading import Reading
@@ -23,11 +23,16 @@ from poolwise.images import open_images
 from poolwise.planning.law import fit_law
 from poolwise.planning.measuring import hold_out
 
-QUICK = ("--sizes", "3,6,9", "--predict", "18,36", "--patches", "2000", "--max-iter", "5", "--jobs", "1", "--quiet")
+from settings import paper_features
+from small import PARTS_OF_PAPER
+
+SMALL = ("--sizes", "3,6,9", "--predict", "18,36", "--patches", "2000", "--max-iter", "5", *PARTS_OF_PAPER)
+QUICK = (*SMALL, "--grid", "2", "--jobs", "1", "--quiet")
 
 
 def told(poolwise, *arguments):
-    done = poolwise("plan", *QUICK, *arguments, "--json")
+    grid = () if "--grid" in arguments else ("--grid", "2")
+    done = poolwise("plan", *SMALL, *grid, "--jobs", "1", "--quiet", *arguments, "--json")
     assert done.code == 0, done.err
     return json.loads(done.out)
 
@@ -43,7 +48,7 @@ def scores(train, test, sizes, seeds, factor=None, **more):
         rows.append([])
         for seed in seeds:
             M = factor and factor * K
-            model = PooledFeatures(K, M, n_patches=2000, dictionary=KMeans(max_iter=5), random_state=seed, **more).fit(train[0])
+            model = paper_features(K, M, n_patches=2000, dictionary=KMeans(max_iter=5), random_state=seed, **more).fit(train[0])
             svm = LinearSVM(None).fit(model.transform(train[0]), train[1])
             rows[-1].append(svm.score(model.transform(test[0]), test[1]))
     return rows
@@ -66,7 +71,7 @@ def planned(made, tmp_path_factory):
 
 
 def test_it_measures_what_the_library_measures(made, poolwise, three_classes):
-    result = told(poolwise, made.train, "--test", made.test, "--seed", "5")
+    result = told(poolwise, made.train, "--test", made.test, "--seed", "5", "--selection", "affinity")
     folders = open_images(made.train), open_images(made.test)
     data = [(source[:], source.labels) for source in folders]
     assert accuracies(result, 0) == scores(*data, (3, 6, 9), (5, 6))

@@ -15,7 +15,7 @@ import pytest
 from poolwise import load
 from poolwise.cli import main
 
-from small import QUICK
+from small import QUICK, QUICK_PLAN
 
 POOLWISE = [sys.executable, "-m", "poolwise"]
 KILLS = int(os.environ.get("POOLWISE_KILLS", "4"))
@@ -185,7 +185,7 @@ def test_a_reader_that_leaves_is_no_error(made, many, tmp_path, line):
 @pytest.mark.parametrize(("name", "closed"), [*((name, ">&-") for name in COMMANDS), ("predict", ">&- 2>&-"), ("fit", "2>&-")])
 def test_closed_streams_are_no_error(made, tmp_path, name, closed):
     line = {
-        "plan": f"poolwise plan {made.train} --sizes 2,4,8 --runs 1 --no-candidates {' '.join(QUICK[2:])}",
+        "plan": f"poolwise plan {made.train} --sizes 2,4,8 --runs 1 --no-candidates {' '.join(QUICK_PLAN)}",
         "fit": f"poolwise fit {made.train} -o m.safetensors {' '.join(QUICK)}",
         "transform": f"poolwise transform {made.model} {made.test} -o f.npy",
         "predict": f"poolwise predict {made.model} {made.test}",

@@ -10,7 +10,7 @@ from poolwise.cli.output import clean_warnings
 from poolwise.support.parameters import ParameterWarning
 from poolwise.support.warning import warn_user
 
-from small import QUICK
+from small import QUICK, QUICK_GRID, QUICK_PLAN
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def tiny(photos, tmp_path):
 
 @pytest.mark.parametrize("more", [("--gamma", "1e-4"), ("--preset", "jia2012", "--gamma", "1e-4")])
 def test_fit_warns_of_a_small_gamma_in_its_options(few, poolwise, tmp_path, more):
-    done = poolwise("fit", few, "-o", tmp_path / "m.safetensors", *QUICK, *more, "--grid", "3")
+    done = poolwise("fit", few, "-o", tmp_path / "m.safetensors", *QUICK_GRID, *more, "--grid", "3")
     (line,) = done.err.splitlines()
     assert line.startswith("poolwise: warning: a gamma of 0.0001 is far too small for 16 samples with 72 features each")
     assert "--gamma auto would be " in line
@@ -54,7 +54,7 @@ def test_fit_warns_of_a_fine_grid_in_its_options(tiny, poolwise, tmp_path):
 
 
 def test_plan_warns_of_a_grid_once(tiny, poolwise):
-    done = poolwise("plan", tiny, *QUICK[2:], "--sizes", "2,3,4", "--no-candidates", "--predict", "8")
+    done = poolwise("plan", tiny, *QUICK_PLAN, "--sizes", "2,3,4", "--no-candidates", "--predict", "8")
     assert done.code == 0, done.err
     assert done.err.count("a cell has 1 to 4 of them") == 1
 

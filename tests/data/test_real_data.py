@@ -7,6 +7,8 @@ from poolwise import KMeans, LinearSVM, Patches, Pool, PooledFeatures
 from poolwise.datasets import fetch_cifar10
 from poolwise.method.nystrom import approximation_error, pca_error
 
+from settings import paper_features
+
 pytestmark = pytest.mark.data
 
 
@@ -66,7 +68,7 @@ def test_cifar10_200_codes_of_800_reach_the_papers_accuracy(cifar10, selected, s
 def test_cifar10_codes_are_the_same_bits_on_1_2_and_4_threads(cifar10):
     images = cifar10[0][:10_000]
     settings = {"n_codes": 200, "n_patches": 100_000, "dictionary": KMeans(max_iter=10), "random_state": 0}
-    models = [PooledFeatures(**settings, n_jobs=n).fit(images) for n in (1, 2, 4)]
+    models = [paper_features(**settings, n_jobs=n).fit(images) for n in (1, 2, 4)]
     assert len({model.codes_.tobytes() for model in models}) == 1
     whole = models[0].transform(images[:3000])
     parts = [models[1].transform(part) for part in np.array_split(images[:3000], 7)]
@@ -80,7 +82,7 @@ def test_birds_of_128_pixels_with_the_papers_settings(data_home):
     with np.load(path) as archive:
         images = archive["x_train"][:300]
     settings = {"descriptor": Patches(5), "dictionary": KMeans(max_iter=10), "pooling": Pool("max", grid=4)}
-    model = PooledFeatures(100, **settings, n_patches=50_000, random_state=0)
+    model = paper_features(100, **settings, n_patches=50_000, random_state=0)
     features = model.fit_transform(images)
     assert features.shape == (300, 1600)
     assert np.isfinite(features).all()

@@ -1,10 +1,8 @@
 import pytest
 
-from poolwise import PooledFeatures
-
-from settings import QUICK
+from settings import QUICK, paper_features
 
 
 @pytest.fixture(scope="session")
 def model(photos):
-    return PooledFeatures(**QUICK).fit(photos)
+    return paper_features(**QUICK).fit(photos)

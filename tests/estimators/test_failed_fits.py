@@ -15,6 +15,7 @@ from poolwise.estimators import pooled_features
 from poolwise.support.types import ImageSource
 
 from forge import same, state
+from settings import paper_features
 
 SMALL = {"descriptor": Patches(3), "n_patches": 300, "image_shape": (8, 8), "random_state": 0}
 
@@ -30,7 +31,7 @@ def table(seed, prefix):
 @pytest.fixture(params=[None, 12], ids=["plain", "candidates"])
 def fitted(request):
     """A model with everything that a fit can leave behind, names of columns too; it has been used."""
-    model = PooledFeatures(4, request.param, **SMALL).fit(table(0, "a"))
+    model = paper_features(4, request.param, **SMALL).fit(table(0, "a"))
     model.transform(table(0, "a"))
     return model
 
@@ -166,9 +167,9 @@ def test_an_interrupt_at_any_line(fitted):
 
 
 def test_a_warning_that_was_made_an_error():
-    model = PooledFeatures(4, 12, **SMALL).fit(table(0, "a"))
+    model = paper_features(4, 12, **SMALL).fit(table(0, "a"))
     features, before = model.transform(table(0, "a")), dict(vars(model))
-    model.set_params(encoder=Threshold(alpha=50.0))
+    model.set_params(encoder=Threshold(alpha=50.0, two_sided=False))
     before["encoder"] = model.encoder
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -184,7 +185,7 @@ def test_a_fit_that_succeeds_forgets_the_names_of_columns(fitted):
 
 
 def test_choosing_again_in_vain_leaves_the_model_as_it_was():
-    model = PooledFeatures(4, 12, **SMALL).fit(table(0, "a"))
+    model = paper_features(4, 12, **SMALL).fit(table(0, "a"))
     features, before = model.transform(table(0, "a")), dict(vars(model))
     for changes in ({"n_codes": 13}, {"selection": "best"}, {"projection": "whiten"}, {"random_state": -1}, {"n_codes": "x"}):
         with pytest.raises(ValueError):

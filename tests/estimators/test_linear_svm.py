@@ -10,11 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from poolwise import LinearSVM, PooledFeatures
+from poolwise import LinearSVM
 from poolwise.estimators import linear_svm
 from poolwise.svm import make_space, solver
 
-from settings import QUICK
+from settings import QUICK, paper_features
 
 
 @pytest.fixture
@@ -259,7 +259,7 @@ def test_memory_is_a_part_of_the_features_and_one_square(rng, N, d):
 
 def test_in_a_pipeline_after_pooled_features(photos):
     labels = np.arange(len(photos)) // 10
-    model = make_pipeline(PooledFeatures(**QUICK), LinearSVM()).fit(photos, labels)
+    model = make_pipeline(paper_features(**QUICK), LinearSVM()).fit(photos, labels)
     assert model.score(photos, labels) > 0.5
 
 

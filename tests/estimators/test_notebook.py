@@ -14,12 +14,12 @@ from sklearn.base import BaseEstimator
 from poolwise import PooledFeatures
 from poolwise.report import draw_codes
 
-from settings import QUICK
+from settings import QUICK, paper_features
 
 
 @pytest.fixture(scope="module")
 def six(photos):
-    return PooledFeatures(**{**QUICK, "n_codes": 6}).fit(photos)
+    return paper_features(**{**QUICK, "n_codes": 6}).fit(photos)
 
 
 def test_unfitted_it_is_scikit_learns():
@@ -45,6 +45,6 @@ def test_display_as_text(six):
 
 
 def test_many_codes_are_cut(photos):
-    twin = PooledFeatures(**{**QUICK, "n_codes": 6}).fit(photos)
+    twin = paper_features(**{**QUICK, "n_codes": 6}).fit(photos)
     twin.layer_ = replace(twin.layer_, codes=np.repeat(twin.codes_, 80, axis=0))
     assert "The first 400 of 480 codes" in twin._repr_html_()

@@ -29,7 +29,7 @@ from poolwise import (
 from poolwise.method.encoders import LLC
 from poolwise.method.recipe import FAMILIES
 
-from settings import QUICK
+from settings import QUICK, paper_features
 
 OBJECTS = {
     ("descriptor", "patches"): Patches(size=6, stride=1, contrast="std", offset=10.0),
@@ -41,10 +41,12 @@ OBJECTS = {
     ("dictionary", "omp1"): KMeans("omp1"),
     ("dictionary", "patches"): RandomCodes("patches"),
     ("dictionary", "gaussian"): RandomCodes("gaussian"),
+    ("encoder", "auto"): Threshold(alpha="auto", two_sided="auto"),
     ("encoder", "threshold"): Threshold(alpha=0.25, two_sided=False),
     ("encoder", "triangle"): Triangle(),
     ("encoder", "nearest"): Nearest(),
     ("encoder", "llc"): LLC(),
+    ("pooling", "auto"): Pool("auto", grid="auto"),
     ("pooling", "average"): Pool("average", grid=2),
     ("pooling", "max"): Pool("max", grid=2),
     ("pooling", "sum"): Pool("sum", grid=2),
@@ -66,10 +68,10 @@ NESTED = {
     "dictionary__init": "patches",
     "dictionary__max_iter": 100,
     "dictionary__tol": 1e-4,
-    "encoder__alpha": 0.25,
-    "encoder__two_sided": False,
-    "pooling__how": "average",
-    "pooling__grid": 2,
+    "encoder__alpha": "auto",
+    "encoder__two_sided": "auto",
+    "pooling__how": "auto",
+    "pooling__grid": "auto",
     "scale__form": "shared",
     "scale__offset": 0.01,
 }
@@ -80,7 +82,7 @@ CHANGED = [
     RandomCodes("gaussian"),
     ZCA(rank=20),
     ZCA(rank="auto"),
-    Threshold(alpha=0.1, two_sided=True),
+    Threshold(alpha=0.1, two_sided=False),
     Threshold(alpha=(0.1, 1.0)),
     Triangle(),
     Nearest(),
@@ -111,26 +113,27 @@ def test_a_word_and_its_object_give_the_same_model(photos, place, word):
 
 def test_another_value_of_a_part_gives_another_model(photos):
     photos = photos[::4]
-    model = PooledFeatures(**QUICK).fit(photos)
+    model = paper_features(**QUICK).fit(photos)
     for place, part in {
         "descriptor": Patches(5),
         "whitening": ZCA(offset=0.5),
         "dictionary": KMeans(init="noise", max_iter=5),
-        "encoder": Threshold(alpha=0.1),
-        "pooling": Pool(grid=1),
+        "encoder": Threshold(alpha=0.1, two_sided=False),
+        "pooling": Pool("average", grid=1),
         "scale": Standardize(offset=1.0),
         "symmetry": "mirror",
     }.items():
-        other = PooledFeatures(**{**QUICK, place: part}).fit(photos)
+        other = paper_features(**{**QUICK, place: part}).fit(photos)
         assert other.transform(photos).tobytes() != model.transform(photos).tobytes()
 
 
 def test_deep_parameters_are_there_for_words_and_for_objects():
     by_words = PooledFeatures().get_params(deep=True)
     assert {name: value for name, value in by_words.items() if "__" in name} == NESTED
-    assert by_words["encoder"] == "threshold"
+    assert by_words["encoder"] == "auto"
     deep = PooledFeatures(encoder=Threshold(alpha=0.1), pooling="max", whitening="variance").get_params()
-    changes = {"encoder__alpha": 0.1, "pooling__how": "max", "whitening__form": "variance"}
+    changes = {"encoder__alpha": 0.1, "encoder__two_sided": False, "pooling__how": "max", "pooling__grid": 2}
+    changes |= {"whitening__form": "variance"}
     assert {name: value for name, value in deep.items() if "__" in name} == {**NESTED, **changes}
 
 
@@ -170,17 +173,17 @@ def test_every_deep_parameter_can_be_set_to_what_it_is():
 @pytest.mark.parametrize(
     ("place", "changes", "expected"),
     [
-        ("encoder", {"encoder__alpha": 0.1}, Threshold(alpha=0.1)),
-        ("encoder", {"encoder__alpha": 0.1, "encoder__two_sided": True}, Threshold(alpha=0.1, two_sided=True)),
+        ("encoder", {"encoder__alpha": 0.1}, Threshold(alpha=0.1, two_sided="auto")),
+        ("encoder", {"encoder__alpha": 0.1, "encoder__two_sided": False}, Threshold(alpha=0.1, two_sided=False)),
         ("encoder", {"encoder": "threshold", "encoder__alpha": 0.1}, Threshold(alpha=0.1)),
-        ("encoder", {"encoder__alpha": 0.1, "encoder": Threshold(two_sided=True)}, Threshold(alpha=0.1, two_sided=True)),
+        ("encoder", {"encoder__alpha": 0.1, "encoder": Threshold(two_sided=False)}, Threshold(alpha=0.1, two_sided=False)),
         ("pooling", {"pooling": "max", "pooling__grid": [1, 2]}, Pool("max", grid=[1, 2])),
-        ("pooling", {"pooling__how": "max"}, Pool("max")),
+        ("pooling", {"pooling__how": "max"}, Pool("max", grid="auto")),
         ("dictionary", {"dictionary__method": "omp1", "dictionary__max_iter": 5}, KMeans("omp1", max_iter=5)),
         ("dictionary", {"dictionary": "patches", "dictionary__kind": "gaussian"}, RandomCodes("gaussian")),
         ("whitening", {"whitening__offset": 0.5}, ZCA(offset=0.5)),
         ("whitening", {"whitening__rank": "auto"}, ZCA(rank="auto")),
-        ("encoder", {"encoder__alpha": (0.1, 1.0)}, Threshold(alpha=(0.1, 1.0))),
+        ("encoder", {"encoder__alpha": (0.1, 1.0)}, Threshold(alpha=(0.1, 1.0), two_sided="auto")),
         ("pooling", {"pooling": "second_order", "pooling__normalize": "log"}, SecondOrder(normalize="log")),
         ("scale", {"scale__form": "cell", "scale__offset": 0.0}, Standardize("cell", offset=0.0)),
         ("descriptor", {"descriptor__size": (4, 5), "descriptor__contrast": None}, Patches((4, 5), contrast=None)),
@@ -227,7 +230,7 @@ def test_the_model_prints_what_was_changed():
     assert (
         repr(PooledFeatures(50, pooling=Pool("max", grid=4))) == "PooledFeatures(n_codes=50, pooling=Pool(how='max', grid=4))"
     )
-    assert repr(PooledFeatures().set_params(encoder__two_sided=True)) == "PooledFeatures(encoder=Threshold(two_sided=True))"
+    assert repr(PooledFeatures().set_params(encoder__two_sided=False)) == "PooledFeatures(encoder=Threshold(alpha='auto'))"
     assert repr(PooledFeatures(encoder="triangle", whitening=None)) == "PooledFeatures(encoder='triangle', whitening=None)"
     with sklearn.config_context(print_changed_only=False):
         assert "encoder=Threshold(alpha=0.1)" in repr(PooledFeatures(encoder=Threshold(alpha=0.1)))
@@ -237,18 +240,18 @@ def test_the_model_prints_what_was_changed():
 @pytest.mark.parametrize(
     ("given", "changes", "message"),
     [
-        ({}, {"encoder__alfa": 1}, r"'encoder__alfa' for encoder='threshold', .*are: encoder__alpha, encoder__two_sided\.$"),
+        ({}, {"encoder__alfa": 1}, r"'encoder__alfa' for encoder='auto', .*are: encoder__alpha, encoder__two_sided\.$"),
         ({"encoder": Threshold(0.1)}, {"encoder__grid": 1}, r"for encoder=Threshold\(alpha=0.1\), .*encoder__alpha"),
         ({"encoder": "triangle"}, {"encoder__alpha": 1}, "for encoder='triangle', whose parameters are: none"),
         ({}, {"encoder": "nearest", "encoder__two_sided": True}, "for encoder='nearest', whose parameters are: none"),
         ({"whitening": None}, {"whitening__offset": 1}, "for whitening=None, whose parameters are: none"),
         ({"dictionary": "gaussian"}, {"dictionary__max_iter": 5}, "whose parameters are: dictionary__kind"),
-        ({}, {"pooling__how__x": 5}, "'pooling__how__x' for pooling='average', .*: pooling__how, pooling__grid"),
-        ({}, {"pooling__": 5}, "'pooling__' for pooling='average', .*: pooling__how, pooling__grid"),
+        ({}, {"pooling__how__x": 5}, "'pooling__how__x' for pooling='auto', .*: pooling__how, pooling__grid"),
+        ({}, {"pooling__": 5}, "'pooling__' for pooling='auto', .*: pooling__how, pooling__grid"),
         ({}, {"descriptor__patch_size": 5}, "descriptor__size, descriptor__stride, descriptor__contrast, descriptor__offset"),
         ({}, {"dictionary__kind": "gaussian"}, "dictionary__method, dictionary__init, dictionary__max_iter, dictionary__tol"),
         ({}, {"scale__epsilon": 5}, "scale__form, scale__offset"),
-        ({}, {"pooling__normalize": "root"}, "'pooling__normalize' for pooling='average', .*: pooling__how, pooling__grid"),
+        ({}, {"pooling__normalize": "root"}, "'pooling__normalize' for pooling='auto', .*: pooling__how, pooling__grid"),
         ({"pooling": "second_order"}, {"pooling__how": "max"}, "pooling__grid, pooling__normalize, pooling__offset"),
         ({}, {"alpha": 1}, "Invalid parameter 'alpha' for estimator PooledFeatures"),
         ({}, {"decoder__alpha": 1}, "Invalid parameter 'decoder' for estimator PooledFeatures"),
@@ -278,7 +281,7 @@ def test_a_wrong_value_is_refused_by_fit_with_its_name(photos):
 
 
 def test_clones_have_the_parts_and_go_their_own_way(photos):
-    model = PooledFeatures(**QUICK, encoder=Threshold(alpha=0.1), pooling=Pool("max", grid=[1, 2])).fit(photos)
+    model = paper_features(**QUICK, encoder=Threshold(alpha=0.1), pooling=Pool("max", grid=[1, 2])).fit(photos)
     twin = clone(model)
     assert twin.get_params() == model.get_params()
     assert not hasattr(twin, "layer_")
@@ -291,25 +294,26 @@ def test_clones_have_the_parts_and_go_their_own_way(photos):
 def test_a_grid_search_reaches_into_parts(photos, n_jobs):
     photos = photos[::2]
     labels = np.arange(len(photos)) // 5
-    pipeline = make_pipeline(PooledFeatures(**QUICK), LinearSVM())
+    pipeline = make_pipeline(paper_features(**QUICK), LinearSVM())
     grid = {"pooledfeatures__encoder__alpha": [0.1, 20.0], "pooledfeatures__pooling__grid": [1, 2, [1, (1, 2)]]}
     search = GridSearchCV(pipeline, grid, cv=2, n_jobs=n_jobs).fit(photos, labels)
     scores = dict(zip(map(str, search.cv_results_["params"]), search.cv_results_["mean_test_score"], strict=True))
     assert len(scores) == 6
     for params in search.cv_results_["params"]:
         alpha, cells = params.values()
-        alone = make_pipeline(PooledFeatures(**QUICK, encoder=Threshold(alpha), pooling=Pool(grid=cells)), LinearSVM())
+        parts = {"encoder": Threshold(alpha, two_sided=False), "pooling": Pool("average", grid=cells)}
+        alone = make_pipeline(paper_features(**QUICK, **parts), LinearSVM())
         assert scores[str(params)] == pytest.approx(cross_val_score(alone, photos, labels, cv=2).mean(), abs=1e-12)
     best = search.best_estimator_[0].layer_
     assert search.best_params_["pooledfeatures__encoder__alpha"] == best.encoder.alpha == 0.1
     assert Pool(grid=search.best_params_["pooledfeatures__pooling__grid"]).grids == best.pooling.grids
-    assert pipeline[0].get_params() == PooledFeatures(**QUICK).get_params()
+    assert pipeline[0].get_params() == paper_features(**QUICK).get_params()
 
 
 def test_a_grid_search_over_whole_parts(photos):
     labels = np.arange(len(photos)) // 10
     encoders = ["triangle", Threshold(alpha=20.0), Nearest()]
-    pipeline = make_pipeline(PooledFeatures(**QUICK), LinearSVM())
+    pipeline = make_pipeline(paper_features(**QUICK), LinearSVM())
     search = GridSearchCV(pipeline, {"pooledfeatures__encoder": encoders}, cv=2).fit(photos, labels)
     assert list(search.cv_results_["param_pooledfeatures__encoder"]) == encoders
     assert search.best_params_["pooledfeatures__encoder"] != Threshold(alpha=20.0)  # which never responds
@@ -318,13 +322,18 @@ def test_a_grid_search_over_whole_parts(photos):
 def test_numbers_of_numpy_are_numbers(photos):
     parts = {"encoder": Threshold(np.float32(0.25), np.True_), "descriptor": Patches(np.int64(6), offset=np.float64(10))}
     plain = {"encoder": Threshold(0.25, True), "descriptor": Patches(6, offset=10.0)}
-    a, b = (PooledFeatures(**QUICK, **some).fit_transform(photos) for some in (parts, plain))
+    a, b = (paper_features(**QUICK, **some).fit_transform(photos) for some in (parts, plain))
     assert a.tobytes() == b.tobytes()
 
 
 def test_the_recipe_has_objects_in_every_place():
     recipe = PooledFeatures(np.int64(5), encoder="triangle", whitening=None).recipe
-    assert (recipe.encoder, recipe.whitening, recipe.pooling, recipe.dictionary) == (Triangle(), None, Pool(), KMeans())
+    assert (recipe.encoder, recipe.whitening, recipe.pooling, recipe.dictionary) == (
+        Triangle(),
+        None,
+        Pool("auto", grid="auto"),
+        KMeans(),
+    )
     assert type(recipe.n_codes) is int
     with pytest.raises(ValueError, match="n_codes must be"):
         PooledFeatures(0).recipe  # noqa: B018

@@ -13,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from poolwise import KMeans, LinearSVM, Patches, Pool, PooledFeatures, Standardize, Threshold
 from poolwise.method.extraction import fused
 from poolwise.method.presets import PRESETS
+from poolwise.method.recipe import PARAMETERS
 
-from settings import QUICK, QUICK_PRESET
+from settings import QUICK, QUICK_PRESET, paper_features
 
 
 @pytest.mark.parametrize("preset", ["jia2012", "coates2011"])
@@ -26,10 +27,17 @@ def test_features_are_the_recipe_patch_by_patch(photos, preset):
     np.testing.assert_allclose(model.transform(photos[:4]), layer.features(photos[:4]), atol=1e-4)
 
 
-def test_defaults_are_jia2012():
-    preset, defaults = PooledFeatures.preset("jia2012"), PooledFeatures()
-    assert preset.recipe == defaults.recipe
-    assert {name: preset.get_params(deep=False)[name] for name in PRESETS["jia2012"]} == PRESETS["jia2012"]
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_leave_nothing_of_learning_to_defaults_but_sizes(name):
+    preset = PooledFeatures.preset(name)
+    assert set(PARAMETERS) - set(PRESETS[name]) == {"n_codes", "n_super_patches"}
+    assert {name: preset.get_params(deep=False)[name] for name in PRESETS[name]} == PRESETS[name]
+    assert not preset.recipe.may_use_labels
+    assert preset.recipe.decided(with_labels=True) == preset.recipe
+
+
+def test_the_papers_parts_are_those_of_jia2012():
+    assert paper_features(n_patches=400_000).recipe == PooledFeatures.preset("jia2012").recipe
 
 
 def test_presets_have_the_constants_of_the_recipe():
@@ -68,40 +76,40 @@ def test_presets_take_keywords_and_refuse_unknown_names():
 
 
 def test_shared_scale_standardises_codes_over_all_cells_and_cell_scale_each_feature(photos):
-    shared = PooledFeatures(**QUICK, scale=Standardize(offset=0.0)).fit_transform(photos).reshape(-1, 8)
+    shared = paper_features(**QUICK, scale=Standardize(offset=0.0)).fit_transform(photos).reshape(-1, 8)
     np.testing.assert_allclose(shared.mean(0), 0, atol=1e-4)
     np.testing.assert_allclose(shared.std(0), 1, atol=1e-4)
-    cell = PooledFeatures(**QUICK, scale=Standardize("cell", offset=0.0)).fit_transform(photos)
+    cell = paper_features(**QUICK, scale=Standardize("cell", offset=0.0)).fit_transform(photos)
     np.testing.assert_allclose(cell.mean(0), 0, atol=1e-4)
     np.testing.assert_allclose(cell.std(0, ddof=1), 1, atol=1e-4)
-    raw = PooledFeatures(**QUICK, scale=None).fit_transform(photos)
+    raw = paper_features(**QUICK, scale=None).fit_transform(photos)
     assert raw.min() >= 0
 
 
 def test_the_scale_has_its_offset_under_the_root(photos, model):
-    raw = PooledFeatures(**QUICK, scale=None).fit_transform(photos).astype(np.float64).reshape(-1, 8)
+    raw = paper_features(**QUICK, scale=None).fit_transform(photos).astype(np.float64).reshape(-1, 8)
     np.testing.assert_allclose(model.pooled_mean_, raw.mean(0), rtol=1e-5)
     np.testing.assert_allclose(model.pooled_scale_, np.sqrt(raw.std(0) ** 2 + 0.01), rtol=1e-5)
 
 
 @pytest.mark.parametrize("scale", ["shared", "cell", None])
 def test_fit_transform_is_fit_then_transform_to_the_bit(photos, scale):
-    a = PooledFeatures(**QUICK, scale=scale).fit_transform(photos)
-    b = PooledFeatures(**QUICK, scale=scale).fit(photos).transform(photos)
+    a = paper_features(**QUICK, scale=scale).fit_transform(photos)
+    b = paper_features(**QUICK, scale=scale).fit(photos).transform(photos)
     assert a.tobytes() == b.tobytes()
 
 
 @pytest.mark.parametrize("dictionary", ["kmeans", "centroids", "spherical", "omp1", "patches", "gaussian"])
 def test_same_seed_same_bits_on_1_2_and_4_threads(photos, dictionary):
     part = KMeans(dictionary, max_iter=5) if dictionary in KMeans.words else dictionary
-    runs = [PooledFeatures(**{**QUICK, "dictionary": part}, n_jobs=n).fit(photos) for n in (1, 2, 4)]
+    runs = [paper_features(**{**QUICK, "dictionary": part}, n_jobs=n).fit(photos) for n in (1, 2, 4)]
     assert len({run.codes_.tobytes() for run in runs}) == 1
     assert len({run.pooled_scale_.tobytes() for run in runs}) == 1
     assert len({run.transform(photos).tobytes() for run in runs}) == 1
 
 
 def test_another_seed_gives_other_codes(photos, model):
-    assert not np.array_equal(model.codes_, PooledFeatures(**{**QUICK, "random_state": 1}).fit(photos).codes_)
+    assert not np.array_equal(model.codes_, paper_features(**{**QUICK, "random_state": 1}).fit(photos).codes_)
 
 
 @pytest.mark.parametrize("size", [1, 7, 100])
@@ -120,16 +128,16 @@ def test_features_do_not_depend_on_the_batch_split(photos, model, size):
         ((20, 20, 13), {}, 32),
         ((20, 24, 3), {"descriptor": Patches((3, 7))}, 32),
         ((33, 20, 3), {"descriptor": Patches(stride=3)}, 32),
-        ((20, 20, 3), {"pooling": Pool(grid=(3, 1))}, 24),
-        ((20, 20, 3), {"pooling": Pool(grid=[1, 2, (1, 3)])}, 64),
-        ((20, 20, 3), {"encoder": Threshold(two_sided=True)}, 64),
-        ((6, 6, 3), {"pooling": Pool(grid=1)}, 8),
-        ((1, 50, 1), {"descriptor": Patches((1, 8)), "pooling": Pool(grid=(1, 2))}, 16),
+        ((20, 20, 3), {"pooling": Pool("average", grid=(3, 1))}, 24),
+        ((20, 20, 3), {"pooling": Pool("average", grid=[1, 2, (1, 3)])}, 64),
+        ((20, 20, 3), {"encoder": Threshold(0.25, two_sided=True)}, 64),
+        ((6, 6, 3), {"pooling": Pool("average", grid=1)}, 8),
+        ((1, 50, 1), {"descriptor": Patches((1, 8)), "pooling": Pool("average", grid=(1, 2))}, 16),
     ],
 )
 def test_any_image_shape_patch_stride_and_grid(rng, shape, settings, features):
     images = rng.integers(0, 256, size=(30, *shape), dtype=np.uint8)
-    model = PooledFeatures(**QUICK, **settings)
+    model = paper_features(**QUICK, **settings)
     X = model.fit_transform(images)
     assert X.shape == (30, features)
     assert np.isfinite(X).all()
@@ -140,20 +148,20 @@ def test_any_image_shape_patch_stride_and_grid(rng, shape, settings, features):
 
 def test_flattened_rows_are_the_same_images(photos, model):
     rows = photos.reshape(len(photos), -1)
-    flat = PooledFeatures(**QUICK, image_shape=(32, 32, 3)).fit(rows)
+    flat = paper_features(**QUICK, image_shape=(32, 32, 3)).fit(rows)
     assert flat.codes_.tobytes() == model.codes_.tobytes()
     np.testing.assert_array_equal(flat.transform(photos), model.transform(rows))
 
 
 def test_grey_images_may_leave_out_the_channel(photos):
     grey = photos.mean(axis=3)
-    a, b = (PooledFeatures(**QUICK).fit_transform(x) for x in (grey, grey[..., None]))
+    a, b = (paper_features(**QUICK).fit_transform(x) for x in (grey, grey[..., None]))
     np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint16, np.float16, np.float32, np.float64])
 def test_every_number_type_gives_the_same_float32_features(photos, model, dtype):
-    X = PooledFeatures(**QUICK).fit(photos.astype(dtype)).transform(photos.astype(dtype))
+    X = paper_features(**QUICK).fit(photos.astype(dtype)).transform(photos.astype(dtype))
     assert X.dtype == np.float32
     np.testing.assert_array_equal(X, model.transform(photos))
 
@@ -161,7 +169,7 @@ def test_every_number_type_gives_the_same_float32_features(photos, model, dtype)
 def test_read_only_memory_maps_are_read_in_place(tmp_path, photos, model):
     np.save(tmp_path / "images.npy", photos)
     mapped = np.load(tmp_path / "images.npy", mmap_mode="r")
-    assert PooledFeatures(**QUICK).fit(mapped).transform(mapped).tobytes() == model.transform(photos).tobytes()
+    assert paper_features(**QUICK).fit(mapped).transform(mapped).tobytes() == model.transform(photos).tobytes()
 
 
 def test_views_that_are_not_contiguous_work(photos, model):
@@ -172,7 +180,7 @@ def test_views_that_are_not_contiguous_work(photos, model):
 def test_input_is_never_written_to(photos):
     images = photos.astype(np.float32)
     before = images.copy()
-    PooledFeatures(**QUICK).fit_transform(images)
+    paper_features(**QUICK).fit_transform(images)
     np.testing.assert_array_equal(images, before)
 
 
@@ -186,7 +194,7 @@ def test_constant_images_give_finite_features(photos, model):
 
 
 def test_parameters_changed_after_fit_wait_for_the_next_fit(photos):
-    model = PooledFeatures(**QUICK).fit(photos)
+    model = paper_features(**QUICK).fit(photos)
     before, names = model.transform(photos), model.get_feature_names_out()
     model.set_params(
         encoder=Threshold(alpha=3.0, two_sided=True), descriptor=Patches(stride=2, contrast=None), pooling=Pool("max", 3)
@@ -200,7 +208,9 @@ def test_parameters_changed_after_fit_wait_for_the_next_fit(photos):
 @pytest.mark.parametrize("integer", [np.uint8, np.int16, np.uint64])
 def test_numpy_integers_are_whole_numbers(photos, integer):
     parts = {"dictionary": KMeans(max_iter=integer(2)), "descriptor": Patches(integer(6), stride=integer(2))}
-    model = PooledFeatures(integer(4), n_patches=integer(200), pooling=Pool(grid=integer(2)), **parts, random_state=0)
+    model = paper_features(
+        integer(4), n_patches=integer(200), pooling=Pool("average", grid=integer(2)), **parts, random_state=0
+    )
     assert model.fit_transform(photos).shape == (len(photos), 16)
 
 
@@ -217,7 +227,7 @@ def test_feature_names_say_cell_code_and_sign(photos):
 
 
 def test_each_feature_is_of_the_cell_and_code_it_is_named_after(photos):
-    model = PooledFeatures(**QUICK, scale=None).fit(photos)
+    model = paper_features(**QUICK, scale=None).fit(photos)
     image = np.full((1, 32, 32, 3), 100, np.uint8)
     image[0, :10, 22:] = photos[40][:10, 22:]  # contrast only in the top right corner
     change = np.abs(model.transform(image) - model.transform(np.full_like(image, 100)))[0]
@@ -237,22 +247,22 @@ def peak_memory(call):
 
 def test_memory_does_not_grow_with_the_number_of_images(photos):
     few, many = np.resize(photos, (400, 32, 32, 3)), np.resize(photos, (2000, 32, 32, 3))
-    model = PooledFeatures(**QUICK, n_jobs=1).fit(photos)
+    model = paper_features(**QUICK, n_jobs=1).fit(photos)
     result = 4 * 32  # bytes of features per image
     transform = [peak_memory(lambda x=x: model.transform(x)) - result * len(x) for x in (few, many)]
     assert transform[1] - transform[0] < 200_000
-    fit = [peak_memory(lambda x=x: PooledFeatures(**QUICK, n_jobs=1).fit(x)) for x in (few, many)]
+    fit = [peak_memory(lambda x=x: paper_features(**QUICK, n_jobs=1).fit(x)) for x in (few, many)]
     assert fit[1] - fit[0] < 200_000
 
 
 def test_fit_needs_little_beyond_its_patches(photos):
     patches = 200_000 * 108 * 4
-    model = PooledFeatures(8, n_patches=200_000, dictionary=KMeans(max_iter=2), n_jobs=1, random_state=0)
+    model = paper_features(8, n_patches=200_000, dictionary=KMeans(max_iter=2), n_jobs=1, random_state=0)
     assert peak_memory(lambda: model.fit(photos)) < patches + 60e6
 
 
 def test_set_output_pandas(photos):
-    frame = PooledFeatures(**QUICK).set_output(transform="pandas").fit_transform(photos)
+    frame = paper_features(**QUICK).set_output(transform="pandas").fit_transform(photos)
     assert isinstance(frame, pd.DataFrame)
     assert frame.columns[0] == "pool2x2_r0c0_code0"
 
@@ -271,15 +281,15 @@ def test_pickling_by_others_keeps_features(photos, model):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_grid_search_over_a_pipeline(photos, n_jobs):
     labels = np.arange(len(photos)) // 10
-    pipeline = make_pipeline(PooledFeatures(**QUICK), LinearSVM())
+    pipeline = make_pipeline(paper_features(**QUICK), LinearSVM())
     search = GridSearchCV(pipeline, {"pooledfeatures__n_codes": [1, 16]}, cv=2, n_jobs=n_jobs).fit(photos, labels)
     assert search.best_params_ == {"pooledfeatures__n_codes": 16}
 
 
 def test_progress_goes_to_stderr_and_only_if_asked(photos, capsys):
-    PooledFeatures(**QUICK).fit(photos).transform(photos)
+    paper_features(**QUICK).fit(photos).transform(photos)
     assert capsys.readouterr() == ("", "")
-    PooledFeatures(**QUICK, verbose=1).fit(photos).transform(photos)
+    paper_features(**QUICK, verbose=1).fit(photos).transform(photos)
     out, err = capsys.readouterr()
     assert out == ""
     for stage in ("patches", "whitening", "dictionary", "pooling", "transform"):
@@ -298,5 +308,5 @@ def test_an_interrupt_passes_through_and_frees_blas(photos, monkeypatch):
     before = [lib["num_threads"] for lib in threadpool_info()]
     monkeypatch.setattr(fused.FusedPass, "pooled", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        PooledFeatures(**QUICK).fit(photos)
+        paper_features(**QUICK).fit(photos)
     assert [lib["num_threads"] for lib in threadpool_info()] == before

@@ -20,12 +20,12 @@ from poolwise import (
     Triangle,
 )
 
-from settings import QUICK
+from settings import QUICK, paper_features
 
 
 def test_only_constant_images_cannot_give_codes():
     with pytest.raises(ValueError, match="8 codes were asked for, but there are only 1 different patches"):
-        PooledFeatures(**QUICK).fit(np.full((5, 32, 32, 3), 9, np.uint8))
+        paper_features(**QUICK).fit(np.full((5, 32, 32, 3), 9, np.uint8))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -33,7 +33,7 @@ def test_nan_and_infinity_are_refused_in_fit_and_transform(photos, model, bad):
     images = photos.astype(np.float64)
     images[3, 2, 1, 0] = bad
     with pytest.raises(ValueError, match=r"NaN|infinity"):
-        PooledFeatures(**QUICK).fit(images)
+        paper_features(**QUICK).fit(images)
     with pytest.raises(ValueError, match=r"NaN|infinity"):
         model.transform(images)
 
@@ -66,7 +66,7 @@ def test_nan_and_infinity_are_refused_in_fit_and_transform(photos, model, bad):
 )
 def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
     with pytest.raises(ValueError, match=message):
-        PooledFeatures(**QUICK).fit(images)
+        paper_features(**QUICK).fit(images)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
         ({"n_patches": 5}, "n_patches=5 patches cannot give n_codes=8"),
         ({"dictionary": KMeans(max_iter=0)}, "max_iter must be"),
         ({"dictionary": KMeans(tol=-1)}, "tol must be a finite number of at least 0; got -1"),
-        ({"encoder": Threshold(alpha=float("nan"))}, "alpha must be"),
+        ({"encoder": Threshold(alpha=float("nan"), two_sided=False)}, "alpha must be"),
         ({"dictionary": "k-means"}, "dictionary must be one of 'kmeans', 'centroids'"),
         ({"dictionary": KMeans(init="random")}, "init must be one of"),
         ({"descriptor": Patches(contrast="sd")}, "contrast must be one of 'std', 'variance', None"),
@@ -89,22 +89,22 @@ def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
         ({"encoder": "soft"}, "encoder must be one of"),
         (
             {"pooling": "mean"},
-            "pooling must be one of 'average', 'max', 'sum', 'rms', 'both', 'second_order', or an object: Pool",
+            "pooling must be one of 'auto', 'average', 'max', 'sum', 'rms', 'both', 'second_order', or an object: Pool",
         ),
-        ({"pooling": Pool("mean")}, "how must be one of 'average', 'max'"),
+        ({"pooling": Pool("mean", grid=2)}, "how must be one of 'auto', 'average', 'max'"),
         ({"scale": "code"}, "scale must be one of"),
-        ({"pooling": Pool(grid=30)}, "a grid of 30 cells does not fit on a row or column of 27 patch positions"),
-        ({"pooling": Pool(grid=[2, 2])}, "pyramid"),
-        ({"encoder": Threshold(two_sided="no")}, "two_sided must be True or False; got 'no'"),
-        ({"encoder": Threshold(alpha=10**400)}, "alpha must be"),
+        ({"pooling": Pool("average", grid=30)}, "a grid of 30 cells does not fit on a row or column of 27 patch positions"),
+        ({"pooling": Pool("average", grid=[2, 2])}, "pyramid"),
+        ({"encoder": Threshold(0.25, two_sided="no")}, "two_sided must be True or False; got 'no'"),
+        ({"encoder": Threshold(alpha=10**400, two_sided=False)}, "alpha must be"),
         ({"descriptor": Patches(stride=10**30)}, "stride must be at most"),
-        ({"pooling": Pool(grid={2: 2})}, "grid must be"),
-        ({"pooling": Pool(grid=[])}, "grid must be at least one grid"),
-        ({"pooling": Pool(grid=True)}, "grid must be"),
-        ({"pooling": Pool(grid=(0, 2))}, "grid must be"),
+        ({"pooling": Pool("average", grid={2: 2})}, "grid must be"),
+        ({"pooling": Pool("average", grid=[])}, "grid must be at least one grid"),
+        ({"pooling": Pool("average", grid=True)}, "grid must be"),
+        ({"pooling": Pool("average", grid=(0, 2))}, "grid must be"),
         (
             {"encoder": Pool()},
-            r"encoder must be one of 'threshold', 'triangle', .*, or an object: Threshold\(\.\.\.\), .*; got Pool\(\)",
+            r"encoder must be one of 'auto', 'threshold', 'triangle', .*, or an object: Threshold\(\.\.\.\), .*; got Pool\(\)",
         ),
         ({"encoder": Threshold}, "encoder must be one of"),
         ({"encoder": None}, "encoder must be one of"),
@@ -130,7 +130,7 @@ def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
 )
 def test_wrong_parameters_get_an_error_that_names_them(photos, settings, message):
     with pytest.raises(ValueError, match=message):
-        PooledFeatures(**{**QUICK, **settings}).fit(photos)
+        paper_features(**{**QUICK, **settings}).fit(photos)
 
 
 @pytest.mark.parametrize("make", [Triangle, Nearest])
@@ -141,7 +141,7 @@ def test_a_part_has_only_the_parameters_that_mean_something_to_it(make):
 
 def test_rows_must_fit_image_shape(photos):
     with pytest.raises(ValueError, match="rows of 3072 numbers are not flattened images"):
-        PooledFeatures(**QUICK, image_shape=(32, 32)).fit(photos.reshape(len(photos), -1))
+        paper_features(**QUICK, image_shape=(32, 32)).fit(photos.reshape(len(photos), -1))
 
 
 def test_other_images_than_those_of_fit_are_refused(photos, model):
@@ -157,7 +157,7 @@ def test_other_images_than_those_of_fit_are_refused(photos, model):
 def test_a_single_image_gets_a_hint(photos, model):
     with pytest.raises(ValueError, match=r"a single image is images\[None\]"):
         model.transform(photos[0])
-    grey = PooledFeatures(**QUICK).fit(photos[..., 0])
+    grey = paper_features(**QUICK).fit(photos[..., 0])
     with pytest.raises(ValueError, match=r"a single image is images\[None\]"):
         grey.transform(photos[0, ..., 0])
 
@@ -171,7 +171,7 @@ def test_unfitted_models_say_so(photos):
 @pytest.mark.parametrize("scale", [lambda x: x / 255, lambda x: x / 127.5 - 1, lambda x: x > 128])
 def test_pixels_on_another_scale_get_a_warning(photos, scale):
     with pytest.warns(UserWarning, match="flattens nearly all contrast") as caught:
-        PooledFeatures(**QUICK).fit(scale(photos))
+        paper_features(**QUICK).fit(scale(photos))
     assert caught[0].filename == __file__
 
 
@@ -184,13 +184,13 @@ def test_pixels_on_another_scale_than_in_fit_get_a_warning(photos, model):
 
 def test_rows_that_look_like_images_get_a_warning(photos):
     with pytest.warns(UserWarning, match=r"image_shape=\(32, 32, 3\)") as caught:
-        PooledFeatures(**QUICK).fit(photos.reshape(len(photos), -1))
+        paper_features(**QUICK).fit(photos.reshape(len(photos), -1))
     assert caught[0].filename == __file__
 
 
 def test_warnings_of_learning_point_at_the_users_line(photos, model):
     with pytest.warns(UserWarning, match="candidates respond") as caught:
-        PooledFeatures(**QUICK, n_candidates=10, encoder=Threshold(alpha=50.0)).fit_transform(photos)
+        paper_features(**QUICK, n_candidates=10, encoder=Threshold(alpha=50.0, two_sided=False)).fit_transform(photos)
     assert caught[0].filename == __file__
     with pytest.warns(ConvergenceWarning, match="stopped after 1 rounds") as caught:
         LinearSVM(max_iter=1).fit(model.transform(photos), np.arange(len(photos)) // 10)
@@ -200,5 +200,5 @@ def test_warnings_of_learning_point_at_the_users_line(photos, model):
 def test_scales_that_fit_get_no_warning(photos):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        PooledFeatures(**QUICK).fit(photos.astype(float))
-        PooledFeatures(**QUICK, descriptor=Patches(offset=10 / 255)).fit(photos / 255)
+        paper_features(**QUICK).fit(photos.astype(float))
+        paper_features(**QUICK, descriptor=Patches(offset=10 / 255)).fit(photos / 255)

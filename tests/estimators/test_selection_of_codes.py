@@ -16,20 +16,20 @@ from poolwise.method import candidates as choosing_from
 from poolwise.method.nystrom import reconstruction
 from poolwise.method.selection import WAYS
 
-from settings import QUICK
+from settings import PLAIN, QUICK, paper_features
 
 PDL = {**QUICK, "n_candidates": 40}
 
 
 @pytest.fixture(scope="module")
 def pdl(photos):
-    return PooledFeatures(**PDL).fit(photos)
+    return paper_features(**PDL).fit(photos)
 
 
 @pytest.fixture(scope="module")
 def candidates(photos):
     """Features of all 40 candidates: K-means alone, with the same seed."""
-    return PooledFeatures(**{**QUICK, "n_codes": 40}).fit(photos)
+    return paper_features(**{**QUICK, "n_codes": 40}).fit(photos)
 
 
 def test_candidates_are_those_of_plain_k_means(pdl, candidates):
@@ -69,7 +69,7 @@ def test_projected_features_have_the_distances_of_the_reconstructed_ones(pdl, ph
 
 
 def test_pca_projects_all_candidates(pdl, candidates, photos):
-    bound = PooledFeatures(**PDL, projection="pca").fit(photos)
+    bound = paper_features(**PDL, projection="pca").fit(photos)
     X = candidates.transform(photos).reshape(-1, 40)
     np.testing.assert_allclose(bound.transform(photos).reshape(-1, 8), X @ bound.projection_.T, atol=1e-3)
     assert len(bound.codes_) == 40
@@ -80,7 +80,7 @@ def test_pca_projects_all_candidates(pdl, candidates, photos):
 
 
 def test_keeping_every_candidate_changes_no_distance(candidates, photos):
-    everything = PooledFeatures(**{**QUICK, "n_codes": 40}, n_candidates=40).fit(photos)
+    everything = paper_features(**{**QUICK, "n_codes": 40}, n_candidates=40).fit(photos)
     np.testing.assert_array_equal(everything.selected_, np.arange(40))
     a, b = (model.transform(photos[:20]) for model in (everything, candidates))
     distances = [np.linalg.norm(f[:, None] - f[None], axis=2) for f in (a, b)]
@@ -95,8 +95,8 @@ def test_keeping_every_candidate_changes_no_distance(candidates, photos):
         {"projection": "pca"},
         {"scale": "cell"},
         {"scale": None},
-        {"encoder": Threshold(two_sided=True)},
-        {"encoder": Threshold(two_sided=True), "projection": "pca"},
+        {"encoder": Threshold(0.25, two_sided=True)},
+        {"encoder": Threshold(0.25, two_sided=True), "projection": "pca"},
         {"encoder": "triangle"},
         {"encoder": "nearest", "scale": "cell"},
         {"pooling": Pool("max", grid=[1, 2])},
@@ -104,8 +104,8 @@ def test_keeping_every_candidate_changes_no_distance(candidates, photos):
     ],
 )
 def test_fit_transform_is_fit_then_transform_to_the_bit(photos, settings):
-    a = PooledFeatures(**PDL, **settings).fit_transform(photos)
-    model = PooledFeatures(**PDL, **settings).fit(photos)
+    a = paper_features(**PDL, **settings).fit_transform(photos)
+    model = paper_features(**PDL, **settings).fit(photos)
     assert a.tobytes() == model.transform(photos).tobytes()
     assert np.isfinite(a).all()
     assert a.shape[1] == len(model.get_feature_names_out()) == len(set(model.get_feature_names_out()))
@@ -116,7 +116,7 @@ def test_fit_transform_is_fit_then_transform_to_the_bit(photos, settings):
 def test_same_seed_same_bits_on_1_2_and_4_threads(photos, way):
     photos = photos[::2]
     labels = np.arange(len(photos)) // 5
-    runs = [PooledFeatures(**PDL, selection=way, n_jobs=n).fit(photos, labels) for n in (1, 2, 4)]
+    runs = [paper_features(**PDL, selection=way, n_jobs=n).fit(photos, labels) for n in (1, 2, 4)]
     assert len({run.selected_.tobytes() for run in runs}) == 1
     assert len({run.covariance_.tobytes() for run in runs}) == 1
     assert len({run.transform(photos).tobytes() for run in runs}) == 1
@@ -146,10 +146,10 @@ def test_features_do_not_depend_on_the_batch_split(photos, pdl, projection, size
     ],
 )
 def test_choosing_again_is_a_fit_without_the_images(photos, changes, two_sided):
-    encoder = Threshold(two_sided=two_sided)
-    once = PooledFeatures(**PDL, encoder=encoder).fit(photos)
+    encoder = Threshold(0.25, two_sided=two_sided)
+    once = paper_features(**PDL, encoder=encoder).fit(photos)
     before = once.transform(photos)
-    again, fresh = once.reselect(**changes), PooledFeatures(**{**PDL, **changes}, encoder=encoder).fit(photos)
+    again, fresh = once.reselect(**changes), paper_features(**{**PDL, **changes}, encoder=encoder).fit(photos)
     np.testing.assert_array_equal(again.selected_, fresh.selected_)
     assert again.transform(photos).tobytes() == fresh.transform(photos).tobytes()
     assert again.get_params() == fresh.get_params()
@@ -166,7 +166,7 @@ def test_choosing_again_with_another_seed_keeps_the_candidates(pdl):
 
 @pytest.mark.parametrize("random_state", [None, np.random.RandomState(0)])
 def test_choosing_again_keeps_the_seed_of_the_fit(photos, random_state):
-    model = PooledFeatures(**{**PDL, "random_state": random_state}, selection="random").fit(photos)
+    model = paper_features(**{**PDL, "random_state": random_state}, selection="random").fit(photos)
     np.testing.assert_array_equal(model.reselect(projection=None).selected_, model.selected_)
     np.testing.assert_array_equal(model.reselect().selected_, model.selected_)
 
@@ -182,16 +182,16 @@ def test_a_subclass_may_have_a_transform_of_its_own(photos):
         def transform(self, X):
             return super().transform(X) / 2
 
-    model = Halved(**PDL, projection=None).fit(photos)
+    model = Halved(**{**PLAIN, **PDL}, projection=None).fit(photos)
     assert model.get_params()["projection"] is None
     np.testing.assert_array_equal(
-        model.transform(photos), PooledFeatures(**PDL, projection=None).fit(photos).transform(photos) / 2
+        model.transform(photos), paper_features(**PDL, projection=None).fit(photos).transform(photos) / 2
     )
     assert clone(model).set_params(projection="pca").get_params()["projection"] == "pca"
 
 
 def test_activations_too_large_for_a_covariance_are_refused(photos):
-    model = PooledFeatures(**PDL, descriptor=Patches(contrast=None), whitening=None, pooling="sum")
+    model = paper_features(**PDL, descriptor=Patches(contrast=None), whitening=None, pooling="sum")
     with (
         pytest.raises(ValueError, match=r"too large for a float32 covariance; rescale the images to 0\.\.255"),
         np.errstate(all="ignore"),
@@ -200,7 +200,7 @@ def test_activations_too_large_for_a_covariance_are_refused(photos):
 
 
 def test_choosing_again_obeys_what_was_fitted(photos):
-    model = PooledFeatures(**PDL).fit(photos)
+    model = paper_features(**PDL).fit(photos)
     expected = model.reselect(n_codes=5).transform(photos)
     model.set_params(encoder__alpha=9.0, pooling=Pool("max", grid=3), n_candidates=None, scale="cell", n_super_patches=9)
     np.testing.assert_array_equal(model.reselect(n_codes=5).transform(photos), expected)
@@ -213,7 +213,7 @@ def test_choosing_again_obeys_what_was_fitted(photos):
     [
         ({}, {"n_codes": 41}, ValueError, "n_codes=41 codes cannot be selected from n_candidates=40"),
         ({}, {"n_codes": 0}, ValueError, "n_codes must be"),
-        ({}, {"selection": "best"}, ValueError, "selection must be one of 'affinity'"),
+        ({}, {"selection": "best"}, ValueError, "selection must be one of 'auto', 'affinity'"),
         ({}, {"projection": "whiten"}, ValueError, "projection must be one of 'nystrom', 'pca', None; got 'whiten'"),
         ({}, {"encoder": "triangle"}, TypeError, "reselect changes n_codes, selection, projection.* random_state; got encoder"),
         ({}, {"encoder__alpha": 1, "n_codes": 4}, TypeError, "reselect changes .*; got encoder__alpha"),
@@ -224,7 +224,7 @@ def test_choosing_again_obeys_what_was_fitted(photos):
     ],
 )
 def test_choosing_again_says_what_it_cannot(photos, fitted, changes, error, message):
-    model = PooledFeatures(**{**PDL, **fitted}).fit(photos)
+    model = paper_features(**{**PDL, **fitted}).fit(photos)
     before = model.transform(photos[:3])
     with pytest.raises(error, match=message):
         model.reselect(**changes)
@@ -249,11 +249,11 @@ def test_choosing_again_says_what_it_cannot(photos, fitted, changes, error, mess
 )
 def test_wrong_parameters_get_an_error_that_names_them(photos, settings, message):
     with pytest.raises(ValueError, match=message):
-        PooledFeatures(**{**QUICK, **settings}).fit(photos)
+        paper_features(**{**QUICK, **settings}).fit(photos)
 
 
 def test_projection_is_a_parameter_and_transform_only_a_method(photos, pdl):
-    model = PooledFeatures(**PDL, projection="pca")
+    model = paper_features(**PDL, projection="pca")
     assert "transform" not in model.get_params()
     with pytest.raises(ValueError, match="Invalid parameter 'transform'"):
         model.set_params(transform=None)
@@ -272,7 +272,7 @@ def test_projection_is_a_parameter_and_transform_only_a_method(photos, pdl):
 def test_a_grid_search_over_selection_and_projection(photos):
     labels = np.arange(len(photos)) // 10
     grid = {"pooledfeatures__projection": ["nystrom", None], "pooledfeatures__selection": ["greedy", "random"]}
-    search = GridSearchCV(make_pipeline(PooledFeatures(**PDL), LinearSVM()), grid, cv=2).fit(photos, labels)
+    search = GridSearchCV(make_pipeline(paper_features(**PDL), LinearSVM()), grid, cv=2).fit(photos, labels)
     scores = search.cv_results_["mean_test_score"]
     assert len(scores) == 4
     assert scores.min() > 3 / 16  # well above chance
@@ -286,14 +286,14 @@ def test_feature_names_say_what_a_feature_is(photos, pdl):
 
 
 def test_super_patches_give_a_similar_covariance_from_another_sample(photos, pdl):
-    sampled = PooledFeatures(**PDL, n_super_patches=3000).fit(photos)
+    sampled = paper_features(**PDL, n_super_patches=3000).fit(photos)
     assert sampled.candidates_.codes.tobytes() == pdl.candidates_.codes.tobytes()
     a, b = sampled.covariance_, pdl.covariance_
     assert 0.9 < np.corrcoef(a.ravel(), b.ravel())[0, 1] < 1
 
 
 def test_selection_leaves_fewer_images_than_codes_alone(photos):
-    few = PooledFeatures(**{**QUICK, "n_codes": 6}, n_candidates=40, pooling=Pool(grid=1)).fit(
+    few = paper_features(**{**QUICK, "n_codes": 6}, n_candidates=40, pooling=Pool("average", grid=1)).fit(
         photos[:5]
     )  # 5 samples for 40 codes
     assert np.isfinite(few.transform(photos)).all()
@@ -301,12 +301,12 @@ def test_selection_leaves_fewer_images_than_codes_alone(photos):
 
 def test_memory_of_fit_is_that_of_the_covariance_not_of_the_images(photos):
     few, many = np.resize(photos, (400, 32, 32, 3)), np.resize(photos, (2000, 32, 32, 3))
-    fit = [peak_memory(lambda x=x: PooledFeatures(**PDL, n_jobs=1).fit(x)) for x in (few, many)]
+    fit = [peak_memory(lambda x=x: paper_features(**PDL, n_jobs=1).fit(x)) for x in (few, many)]
     assert fit[1] - fit[0] < 200_000
 
 
 def test_it_reports_how_selection_went(photos, capsys):
-    model = PooledFeatures(**PDL, verbose=1).fit(photos)
+    model = paper_features(**PDL, verbose=1).fit(photos)
     assert {"covariance", "selection", "projection"} <= set(model.timings_)
     assert model.selection_.propagation.converged
     assert model.selection_.propagation.rounds > 0
@@ -315,7 +315,7 @@ def test_it_reports_how_selection_went(photos, capsys):
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_fewer_samples_than_codes_give_no_features_made_of_rounding(photos, n):
-    few = PooledFeatures(**{**QUICK, "n_codes": 30}, n_candidates=60, selection="random").fit(photos[::32][:n])
+    few = paper_features(**{**QUICK, "n_codes": 30}, n_candidates=60, selection="random").fit(photos[::32][:n])
     singular_values = np.linalg.norm(few.projection_, axis=1)
     assert (singular_values > 0.5).sum() <= 4 * n - 1  # four cells an image, less their mean
     plain = few.reselect(projection=None)
@@ -326,7 +326,7 @@ def test_candidates_that_never_respond_are_warned_of(photos):
     with pytest.warns(
         UserWarning, match="only 0 of the 40 candidates respond to any of the images, fewer than the 8 to select"
     ):
-        PooledFeatures(**PDL, encoder=Threshold(alpha=50.0)).fit(photos)
+        paper_features(**PDL, encoder=Threshold(alpha=50.0, two_sided=False)).fit(photos)
 
 
 def test_unrest_is_warned_of(photos, pdl, monkeypatch):

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info
 from poolwise import Pool, PooledFeatures, Threshold
 from poolwise.images.rows import RowsOf
 
-from settings import QUICK
+from settings import QUICK, paper_features
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +38,12 @@ def put_together(model, images, width):
         {"n_candidates": 20},
         {"n_candidates": 20, "projection": "pca"},
         {"encoder": "triangle", "pooling": Pool("max", grid=[1, 3])},
-        {"encoder": Threshold(two_sided=True), "scale": "cell"},
+        {"encoder": Threshold(0.25, two_sided=True), "scale": "cell"},
     ],
     ids=str,
 )
 def test_blocks_are_the_features_to_the_bit(many, settings):
-    model = PooledFeatures(**QUICK, **settings).fit(many[:160])
+    model = paper_features(**QUICK, **settings).fit(many[:160])
     whole = model.transform(many)
     assert len(list(model.transform_blocks(many))) > 1
     assert put_together(model, many, whole.shape[1]).tobytes() == whole.tobytes()
@@ -100,7 +100,7 @@ def test_whoever_stops_early_leaves_blas_as_it_was(many, model):
 
 
 def test_never_all_of_it_at_once(many):
-    model = PooledFeatures(**{**QUICK, "n_codes": 50}, pooling=Pool(grid=8), n_jobs=1).fit(many[:40])
+    model = paper_features(**{**QUICK, "n_codes": 50}, pooling=Pool("average", grid=8), n_jobs=1).fit(many[:40])
     few, all_of_it = RowsOf(many, np.arange(200) % 500), RowsOf(many, np.arange(1000) % 500)
     peaks = []
     for images in (few, all_of_it):

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from settings import paper_features
+
 HERE = Path(__file__).parent
 
 
@@ -28,22 +30,22 @@ def models() -> dict[str, Any]:
     """A fitted model of each kind."""
     from sklearn.pipeline import make_pipeline
 
-    from poolwise import ZCA, KMeans, LinearSVM, LinearSVMCV, Patches, Pool, PooledFeatures, SecondOrder, Threshold
+    from poolwise import ZCA, KMeans, LinearSVM, LinearSVMCV, Patches, Pool, SecondOrder, Threshold
 
     parts: dict[str, Any] = {"descriptor": Patches(3), "dictionary": KMeans(max_iter=10), "n_patches": 300, "random_state": 0}
-    two_sided = Threshold(two_sided=True)
-    features = PooledFeatures(3, 6, encoder=two_sided, pooling=Pool(grid=[1, 2]), **parts)
-    few = PooledFeatures(2, pooling=Pool(grid=1), **parts)
-    triangle = PooledFeatures(3, 6, encoder="triangle", pooling=Pool("max", grid=[1, (1, 2)]), scale="cell", **parts)
-    second = PooledFeatures(3, 6, whitening=ZCA(rank=4), pooling=SecondOrder([1, (1, 2)]), symmetry="mirror", **parts)
-    directions = PooledFeatures(4, pooling=SecondOrder(1, directions=5), **parts)
-    supervised = PooledFeatures(3, 6, encoder=Threshold((0.25, 1.0)), selection="supervised", **parts)
+    two_sided = Threshold(0.25, two_sided=True)
+    features = paper_features(3, 6, encoder=two_sided, pooling=Pool("average", grid=[1, 2]), **parts)
+    few = paper_features(2, pooling=Pool("average", grid=1), **parts)
+    triangle = paper_features(3, 6, encoder="triangle", pooling=Pool("max", grid=[1, (1, 2)]), scale="cell", **parts)
+    second = paper_features(3, 6, whitening=ZCA(rank=4), pooling=SecondOrder([1, (1, 2)]), symmetry="mirror", **parts)
+    directions = paper_features(4, pooling=SecondOrder(1, directions=5), **parts)
+    supervised = paper_features(3, 6, encoder=Threshold((0.25, 1.0), two_sided=False), selection="supervised", **parts)
     return {
         "features": features.fit(images()),
         "pipeline": make_pipeline(clone(features), LinearSVM(0.01, class_weight={"elm": 2.0})).fit(images(), labels()),
         "searched": make_pipeline(few, LinearSVMCV([0.01, 0.1], cv=3)).fit(images(), labels()),
         "triangle": triangle.fit(images()),
-        "slim": PooledFeatures(3, 6, encoder=two_sided, projection="pca", **parts).fit(images()),
+        "slim": paper_features(3, 6, encoder=two_sided, projection="pca", **parts).fit(images()),
         "second": second.fit(images()),
         "supervised": supervised.fit(images(), labels()),
         "directions": make_pipeline(directions, LinearSVMCV([0.01, 0.1], cv=3)).fit(images(), labels()),

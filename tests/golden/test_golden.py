@@ -79,11 +79,17 @@ def test_the_description_of_a_frozen_file(path):
     assert (found.layer.image_shape, found.layer.descriptor.patch_size) == ((8, 8, 1), (3, 3))
 
 
+def test_words_of_a_file_mean_what_they_meant_when_it_was_written():
+    model = load(HERE / "2-searched.safetensors")[0]
+    assert model.recipe.encoder == model.layer_.encoder == Threshold(0.25, two_sided=False)
+    assert load(HERE / "2-triangle.safetensors").encoder == "triangle"
+
+
 def test_the_parts_of_the_newest_samples():
     triangle, slim = load(HERE / "2-triangle.safetensors"), load(HERE / "2-slim.safetensors")
     assert (triangle.layer_.encoder, triangle.layer_.pooling) == (Triangle(), Pool("max", grid=[(1, 1), (1, 2)]))
     assert triangle.layer_.scale.is_per_cell
-    assert (slim.layer_.encoder, slim.candidates_, slim.selection_) == (Threshold(two_sided=True), None, None)
+    assert (slim.layer_.encoder, slim.candidates_, slim.selection_) == (Threshold(0.25, two_sided=True), None, None)
     for model in (triangle, slim):
         np.testing.assert_allclose(model.transform(images()), model.layer_.features(images()), rtol=1e-3, atol=1e-3)
     with pytest.raises(ValueError, match="saved with slim=True"):
@@ -97,7 +103,7 @@ def test_the_parts_past_the_paper():
     assert (second.layer_.pooling, second.layer_.symmetry) == (SecondOrder([(1, 1), (1, 2)]), "mirror")
     assert second.layer_.whitening.W.shape == (9, 4)
     assert second.candidates_.pooling == second.layer_.pooling
-    assert supervised.layer_.encoder == Threshold((0.25, 1.0))
+    assert supervised.layer_.encoder == Threshold((0.25, 1.0), two_sided=False)
     assert supervised.candidates_.statistics.labelled.products.shape == (4 * 6, 3)
     for model in (second, supervised):
         np.testing.assert_allclose(model.transform(images()), model.layer_.features(images()), rtol=1e-3, atol=1e-3)

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from poolwise import KMeans, PooledFeatures, open_images
+from poolwise import KMeans, open_images
 from poolwise.images.rows import RowsOf
+
+from settings import paper_features
 
 ORDER = np.array([7, 3, 100, 3])
 
@@ -20,6 +22,6 @@ def test_rows_in_their_order_cut_as_in_an_array(photos, opened):
 
 
 def test_features_of_rows_are_those_of_the_array(photos):
-    model = PooledFeatures(4, n_patches=2000, dictionary=KMeans(max_iter=3), random_state=0)
+    model = paper_features(4, n_patches=2000, dictionary=KMeans(max_iter=3), random_state=0)
     rows = np.arange(0, 160, 3)
     np.testing.assert_array_equal(model.fit_transform(RowsOf(photos, rows)), model.fit_transform(photos[rows]))

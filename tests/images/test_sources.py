@@ -14,13 +14,15 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from poolwise import KMeans, Patches, Pool, PooledFeatures, open_images
+from poolwise import KMeans, Patches, Pool, open_images
 from poolwise.engine.threads import Threads
 from poolwise.images import ImageError
 from poolwise.images.decoding import Decoder
 from poolwise.method.descriptors.patches import sample_patches
 from poolwise.method.super_patches import super_patch_blocks
 from poolwise.support.types import ImageSource
+
+from settings import paper_features
 
 QUICK = {"n_codes": 8, "n_patches": 3000, "dictionary": KMeans(max_iter=5), "random_state": 0}
 
@@ -209,7 +211,7 @@ class Endless(ImageSource):
 
 
 def test_a_source_larger_than_memory_is_never_held_whole():
-    model = PooledFeatures(**{**QUICK, "n_patches": 10_000}, descriptor=Patches(4, stride=16), n_jobs=2)
+    model = paper_features(**{**QUICK, "n_patches": 10_000}, descriptor=Patches(4, stride=16), n_jobs=2)
     model.fit(Endless()[:100])
     tracemalloc.start()
     try:
@@ -227,7 +229,7 @@ def super_patches(layer, images, n, threads):
 @pytest.mark.parametrize("grid", [2, [1, 3]])
 @pytest.mark.parametrize("n", [3, 2000])
 def test_super_patches_of_a_source_are_those_of_the_array(folder, photos, grid, n):
-    layer = PooledFeatures(**QUICK, pooling=Pool(grid=grid)).fit(photos).layer_
+    layer = paper_features(**QUICK, pooling=Pool("average", grid=grid)).fit(photos).layer_
     expected = super_patches(layer, photos, n, 1)
     for threads in (1, 3):
         found = super_patches(layer, open_images(folder, memory=0), n, threads)
@@ -236,7 +238,7 @@ def test_super_patches_of_a_source_are_those_of_the_array(folder, photos, grid, 
 
 def test_super_patches_of_one_size_decode_each_image_once(folder, photos, decoded, monkeypatch):
     monkeypatch.setattr("poolwise.method.super_patches._DECODED_BYTES_AT_ONCE", 10_000)
-    layer = PooledFeatures(**QUICK, pooling=Pool(grid=1)).fit(photos).layer_
+    layer = paper_features(**QUICK, pooling=Pool("average", grid=1)).fit(photos).layer_
     source = open_images(folder, memory=0)
     decoded.clear()
     super_patches(layer, source, 2000, 2)
@@ -248,8 +250,8 @@ def test_super_patches_of_one_size_decode_each_image_once(folder, photos, decode
     "options", [{}, {"n_candidates": 20}, {"n_candidates": 20, "n_super_patches": 500}, {"n_candidates": 20, "scale": "cell"}]
 )
 def test_features_of_a_source_are_those_of_the_array(folder, photos, memory, options):
-    a = PooledFeatures(**QUICK, **options).fit(photos)
-    b = PooledFeatures(**QUICK, **options, n_jobs=3).fit(open_images(folder, memory=memory))
+    a = paper_features(**QUICK, **options).fit(photos)
+    b = paper_features(**QUICK, **options, n_jobs=3).fit(open_images(folder, memory=memory))
     np.testing.assert_array_equal(a.codes_, b.codes_)
     np.testing.assert_array_equal(a.transform(photos), b.transform(open_images(folder, memory=memory)))
     assert b.image_shape_in_ == (32, 32, 3)
@@ -257,13 +259,13 @@ def test_features_of_a_source_are_those_of_the_array(folder, photos, memory, opt
 
 
 def test_fit_transform_of_a_source_is_that_of_the_array(folder, photos):
-    found = PooledFeatures(**QUICK).fit_transform(open_images(folder))
-    np.testing.assert_array_equal(found, PooledFeatures(**QUICK).fit_transform(photos))
+    found = paper_features(**QUICK).fit_transform(open_images(folder))
+    np.testing.assert_array_equal(found, paper_features(**QUICK).fit_transform(photos))
 
 
 def test_cross_validation_takes_a_source(folder, photos):
     labels = np.repeat(np.arange(16), 10)
-    model = make_pipeline(PooledFeatures(**QUICK), LinearSVC(dual=False))
+    model = make_pipeline(paper_features(**QUICK), LinearSVC(dual=False))
     found = cross_val_score(model, open_images(folder, labels=labels), labels, cv=3)
     np.testing.assert_array_equal(found, cross_val_score(model, photos, labels, cv=3))
 
@@ -271,12 +273,12 @@ def test_cross_validation_takes_a_source(folder, photos):
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
 def test_features_of_a_memory_map_are_those_of_the_array(photos, tmp_path, dtype):
     np.save(tmp_path / "x.npy", photos.astype(dtype))
-    found = PooledFeatures(**QUICK).fit_transform(open_images(tmp_path / "x.npy"))
-    np.testing.assert_array_equal(found, PooledFeatures(**QUICK).fit_transform(photos))
+    found = paper_features(**QUICK).fit_transform(open_images(tmp_path / "x.npy"))
+    np.testing.assert_array_equal(found, paper_features(**QUICK).fit_transform(photos))
 
 
 def test_fit_decodes_each_file_once_where_memory_allows(folder, decoded):
-    PooledFeatures(**QUICK, n_jobs=1).fit(open_images(folder))
+    paper_features(**QUICK, n_jobs=1).fit(open_images(folder))
     assert len(decoded) == 160
 
 
@@ -284,7 +286,7 @@ def test_a_broken_file_fails_fit_with_its_name_and_leaves_the_model(folder, tmp_
     for number, image in enumerate(photos[:30]):
         Image.fromarray(image).save(tmp_path / f"{number:02}.png")
     (tmp_path / "17.png").write_bytes(b"broken")
-    model = PooledFeatures(**QUICK).fit(photos)
+    model = paper_features(**QUICK).fit(photos)
     before = dict(model.__dict__)
     with pytest.raises(ImageError, match=r"17\.png: its content is not a PNG"):
         model.fit(open_images(tmp_path))
@@ -292,17 +294,17 @@ def test_a_broken_file_fails_fit_with_its_name_and_leaves_the_model(folder, tmp_
 
 
 def test_a_source_of_another_shape_than_fitted_is_refused(folder, photos):
-    model = PooledFeatures(**QUICK).fit(photos)
+    model = paper_features(**QUICK).fit(photos)
     with pytest.raises(ValueError, match="images of 32×32 pixels with 1 channel were given, but this model was fitted on"):
         model.transform(open_images(folder, grey=True))
     with pytest.raises(ValueError, match="do not agree with image_shape"):
-        PooledFeatures(**QUICK, image_shape=(16, 16, 3)).fit(open_images(folder))
+        paper_features(**QUICK, image_shape=(16, 16, 3)).fit(open_images(folder))
 
 
 def test_a_float_source_on_another_scale_is_reported(photos):
     with pytest.warns(UserWarning, match="all pixels lie within"):
-        PooledFeatures(**QUICK).fit(open_images(photos / 255))
-    model = PooledFeatures(**QUICK).fit(open_images(photos))
+        paper_features(**QUICK).fit(open_images(photos / 255))
+    model = paper_features(**QUICK).fit(open_images(photos))
     with pytest.warns(UserWarning, match="the images seem to be scaled differently"):
         model.transform(open_images(photos / 255))
 
@@ -310,7 +312,7 @@ def test_a_float_source_on_another_scale_is_reported(photos):
 def test_a_source_makes_the_estimator_forget_column_names(photos, folder):
     import pandas as pd
 
-    model = PooledFeatures(**QUICK, image_shape=(32, 32, 3))
+    model = paper_features(**QUICK, image_shape=(32, 32, 3))
     model.fit(pd.DataFrame(photos.reshape(160, -1), columns=[f"p{i}" for i in range(3072)]))
     assert hasattr(model, "feature_names_in_")
     assert not hasattr(model.fit(open_images(folder)), "feature_names_in_")

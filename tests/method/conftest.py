@@ -21,18 +21,18 @@ def every_form(family):
             if isinstance(one.kind, Flag):
                 yield plain.but(**{name: not one.default})
             elif isinstance(one.kind, Numbers):
-                yield plain.but(**{name: (one.default, one.default + 0.5)})
+                yield plain.but(**{name: (0.25, 0.75)})
 
 
-@pytest.fixture(params=list(every_form(ENCODERS)), ids=repr)
+@pytest.fixture(params=list(dict.fromkeys(form.decided(pairs=False) for form in every_form(ENCODERS))), ids=repr)
 def encoder(request):
     """Every encoder of the registry: a new one is tested without a line here."""
     return request.param
 
 
-@pytest.fixture(params=list(every_form(POOLINGS)), ids=repr)
+@pytest.fixture(params=list(dict.fromkeys(form.choices((27, 27))[0] for form in every_form(POOLINGS))), ids=repr)
 def pooling(request):
-    """Every pooling of the registry."""
+    """Every pooling of the registry, as it works without labels."""
     return request.param
 
 
@@ -41,7 +41,11 @@ def make_layer():
     """A layer of random codes of unit norm and a random whitening, without scale and projection."""
 
     def make(rng, K=20, *, shape=(32, 32, 3), descriptor=None, encoder=None, pooling=None, rank=None, symmetry=None) -> Layer:
-        descriptor, encoder, pooling = descriptor or Patches(), encoder or Threshold(), pooling or Pool()
+        descriptor, encoder, pooling = (
+            descriptor or Patches(),
+            encoder or Threshold(0.25, two_sided=False),
+            pooling or Pool("average", 2),
+        )
         d = descriptor.dimension(shape[2])
         D = rng.normal(size=(K, rank or d))
         D = (D / np.linalg.norm(D, axis=1, keepdims=True)).astype(np.float32)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import poolwise
-from poolwise import LinearSVM, PooledFeatures, SecondOrder
+from poolwise import LinearSVM, SecondOrder
 from poolwise.engine.threads import Threads
 from poolwise.method import directions as of_directions
 from poolwise.method import extraction, learning
@@ -13,12 +13,14 @@ from poolwise.method.pooling import POOLINGS
 from poolwise.modelfile.parameters import part_from_json, part_to_json
 from poolwise.support.progress import Stages
 
+from settings import paper_features
+
 SMALL = {"n_patches": 3000, "random_state": 0}
 
 
 def fitted(photos, directions, **more):
     pooling = SecondOrder(2, directions=directions)
-    return PooledFeatures(8, pooling=pooling, **SMALL, **more).fit(photos[:120])
+    return paper_features(8, pooling=pooling, **SMALL, **more).fit(photos[:120])
 
 
 def test_they_span_the_eigenvectors_of_the_covariance(photos):
@@ -35,7 +37,7 @@ def test_they_span_the_eigenvectors_of_the_covariance(photos):
 
 @pytest.mark.parametrize("more", [{}, {"scale": "cell"}, {"scale": None}, {"n_candidates": 20}, {"symmetry": "mirror"}])
 def test_features_are_those_of_the_layer_whoever_computes_them(photos, more):
-    model = PooledFeatures(8, pooling=SecondOrder(2, directions=10), **SMALL, **more)
+    model = paper_features(8, pooling=SecondOrder(2, directions=10), **SMALL, **more)
     X = model.fit_transform(photos[:60])
     assert X.shape == (60, 40)
     np.testing.assert_array_equal(model.transform(photos[:60]), X)
@@ -67,7 +69,7 @@ def test_directions_of_a_sample_of_the_images_are_close_to_those_of_all(photos, 
         monkeypatch.setattr(learning, "_LEAST_SAMPLES", samples)
         monkeypatch.setattr(learning, "_SAMPLES_PER_NUMBER", 0)
         monkeypatch.setattr(extraction, "_BYTES_PER_BLOCK", 1)
-        T[samples] = PooledFeatures(8, pooling=SecondOrder(2, directions=5), **SMALL).fit(photos).layer_.projection.T
+        T[samples] = paper_features(8, pooling=SecondOrder(2, directions=5), **SMALL).fit(photos).layer_.projection.T
     assert not np.array_equal(T[300], T[10_000])
     assert np.linalg.svd(T[300] @ T[10_000].T)[1].min() > 0.8
 
@@ -129,17 +131,17 @@ def share_outside(T, W):
 def test_by_labels_they_hold_what_ridge_regression_on_all_cells_gives_each(photos, monkeypatch):
     """Against the normal equations of all four cells' 300 numbers; where these would be too many, of each cell alone."""
     y = np.random.default_rng(0).normal(size=(160, 2))
-    X = PooledFeatures(24, pooling=SecondOrder(2), **SMALL).fit_transform(photos).astype(np.float64)
+    X = paper_features(24, pooling=SecondOrder(2), **SMALL).fit_transform(photos).astype(np.float64)
     X, centred = X - X.mean(axis=0), y - y.mean(axis=0)
     G, B = X.T @ X / 160, X.T @ centred / 160
     together = np.linalg.solve(G + 0.3 * np.trace(G) / 1200 * np.eye(1200), B).reshape(4, 300, 2)
     C = sum(G[i : i + 300, i : i + 300] for i in range(0, 1200, 300)) / 4
     alone = np.linalg.solve(C + 0.3 * np.trace(C) / 300 * np.eye(300), np.concatenate(B.reshape(4, 300, 2), axis=1))
     pooling = SecondOrder(2, directions=48, directions_by="labels")
-    T = PooledFeatures(24, pooling=pooling, **SMALL).fit(photos, y).layer_.projection.T
+    T = paper_features(24, pooling=pooling, **SMALL).fit(photos, y).layer_.projection.T
     assert share_outside(T, np.concatenate(together, axis=1)) < 0.05
     monkeypatch.setattr(learning, "_MOST_NUMBERS_TOGETHER", 1199)
-    T = PooledFeatures(24, pooling=pooling, **SMALL).fit(photos, y).layer_.projection.T
+    T = paper_features(24, pooling=pooling, **SMALL).fit(photos, y).layer_.projection.T
     assert share_outside(T, np.concatenate(together, axis=1)) > 0.2
     assert share_outside(T, alone) < 0.1
 
@@ -153,7 +155,7 @@ def test_by_labels_a_small_projection_classifies_as_well_as_all_numbers(photos):
         ("labels", SecondOrder(2, directions=30, directions_by="labels")),
         ("variance", SecondOrder(2, directions=30)),
     ):
-        model = PooledFeatures(24, pooling=pooling, **SMALL).fit(photos[train], labels[train])
+        model = paper_features(24, pooling=pooling, **SMALL).fit(photos[train], labels[train])
         svm = LinearSVM(0.1).fit(model.transform(photos[train]), labels[train])
         scores[name] = svm.score(model.transform(photos[test]), labels[test])
     assert scores["labels"] > scores["all"] - 0.05
@@ -163,7 +165,7 @@ def test_by_labels_a_small_projection_classifies_as_well_as_all_numbers(photos):
 def test_rows_without_a_target_are_not_looked_at(photos):
     """Directions come from the targets that are known, whatever the images are whose targets are not."""
     pooling = SecondOrder(2, directions=10, directions_by="labels")
-    recipe = PooledFeatures(8, pooling=pooling, **SMALL).recipe.fitted_to((32, 32, 3))
+    recipe = paper_features(8, pooling=pooling, **SMALL).recipe.fitted_to((32, 32, 3))
     targets = np.random.default_rng(0).normal(size=(160, 2))
     known = np.arange(160)[:, None] < 80
     stages = Stages(False, "")
@@ -188,9 +190,9 @@ def test_a_model_without_candidates_says_so(photos, tmp_path):
 
 def test_labels_are_not_asked_for_where_no_directions_are_learned(photos):
     pooling = SecondOrder(2, directions=500, directions_by="labels")
-    assert PooledFeatures(8, pooling=pooling, **SMALL).fit(photos[:60]).layer_.projection is None
+    assert paper_features(8, pooling=pooling, **SMALL).fit(photos[:60]).layer_.projection is None
 
 
 def test_labels_are_asked_for(photos):
     with pytest.raises(ValueError, match=r"SecondOrder\(directions_by='labels'\) needs labels: fit\(images, y\)"):
-        PooledFeatures(8, pooling=SecondOrder(2, directions=10, directions_by="labels"), **SMALL).fit(photos[:60])
+        paper_features(8, pooling=SecondOrder(2, directions=10, directions_by="labels"), **SMALL).fit(photos[:60])

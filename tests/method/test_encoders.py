@@ -20,14 +20,14 @@ def D(rng):
 
 
 def test_threshold_against_a_loop(P, D):
-    F = Threshold(alpha=0.3)(P, D)
+    F = Threshold(alpha=0.3, two_sided=False)(P, D)
     for i, p in enumerate(P):
         for k, d in enumerate(D):
             assert F[i, k] == pytest.approx(max(0, sum(d * p) - 0.3))
 
 
 def test_two_sided_threshold_is_the_threshold_of_the_codes_and_their_negatives(P, D):
-    np.testing.assert_allclose(Threshold(0.3, two_sided=True)(P, D), Threshold(0.3)(P, np.vstack([D, -D])))
+    np.testing.assert_allclose(Threshold(0.3, two_sided=True)(P, D), Threshold(0.3, two_sided=False)(P, np.vstack([D, -D])))
 
 
 @pytest.mark.parametrize("two_sided", [False, True])
@@ -42,13 +42,13 @@ def test_several_thresholds_against_a_loop(P, D, two_sided):
 
 
 def test_one_threshold_in_a_tuple_is_that_threshold(P, D):
-    assert (Threshold((0.5,)).sides, Threshold((0.5,)).side_names) == (1, ("",))
-    np.testing.assert_array_equal(Threshold((0.5,))(P, D), Threshold(0.5)(P, D))
-    np.testing.assert_array_equal(Threshold([2, 1])(P, D), Threshold((1.0, 2.0))(P, D))
+    assert (Threshold((0.5,), two_sided=False).sides, Threshold((0.5,), two_sided=False).side_names) == (1, ("",))
+    np.testing.assert_array_equal(Threshold((0.5,), two_sided=False)(P, D), Threshold(0.5, two_sided=False)(P, D))
+    np.testing.assert_array_equal(Threshold([2, 1], two_sided=False)(P, D), Threshold((1.0, 2.0), two_sided=False)(P, D))
 
 
 def test_the_sides_of_several_thresholds_have_names():
-    assert Threshold((0.25, 1.0)).side_names == ("_above0.25", "_above1")
+    assert Threshold((0.25, 1.0), two_sided=False).side_names == ("_above0.25", "_above1")
     assert Threshold((1, 0.25), True).side_names == ("_pos_above0.25", "_neg_above0.25", "_pos_above1", "_neg_above1")
     assert Threshold((1, 0.25), True).sides == 4
 
@@ -58,7 +58,7 @@ def test_the_sides_of_several_thresholds_have_names():
 )
 def test_senseless_thresholds_are_refused(alpha):
     with pytest.raises(ParameterError, match="alpha must be a"):
-        ENCODERS.check("encoder", Threshold(alpha))
+        ENCODERS.check("encoder", Threshold(alpha, two_sided=False))
 
 
 def test_triangle_against_a_loop(P, D):
@@ -103,7 +103,11 @@ def test_only_a_signed_encoder_is_negative(P, D, encoder):
 
 
 @pytest.mark.parametrize("K", [5, 64, 320, 321, 1000])
-@pytest.mark.parametrize("encoder", [Threshold(), Threshold(two_sided=True), Threshold((0.1, 0.7), two_sided=True)], ids=repr)
+@pytest.mark.parametrize(
+    "encoder",
+    [Threshold(0.25, two_sided=False), Threshold(0.25, two_sided=True), Threshold((0.1, 0.7), two_sided=True)],
+    ids=repr,
+)
 def test_folded_tiles_hold_every_code_once(rng, make_layer, K, encoder):
     layer = make_layer(rng, K, shape=(2, 2, 1), descriptor=Patches(2), encoder=encoder)
     folded, _ = fold_dictionary(layer, layer.encoder.fused(layer.codes, layer.whitening))
@@ -135,5 +139,5 @@ def test_the_fused_form_of_a_code_is_one_product(rng, P, D, encoder):
 
 @pytest.mark.parametrize("word", ["vq", "typo", "", None, 3, Threshold])
 def test_an_unknown_encoder_is_refused(word):
-    with pytest.raises(ParameterError, match="encoder must be one of 'threshold', 'triangle', 'nearest'"):
+    with pytest.raises(ParameterError, match="encoder must be one of 'auto', 'threshold', 'triangle', 'nearest'"):
         ENCODERS.check("encoder", word)

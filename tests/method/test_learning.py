@@ -14,7 +14,9 @@ from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Standardize
 from poolwise.support.progress import Stages
 
-PLAIN = Recipe(n_codes=10, n_patches=3000, dictionary=KMeans(max_iter=5))
+from settings import PLAIN as PAPERS
+
+PLAIN = Recipe(n_codes=10, n_patches=3000, dictionary=KMeans(max_iter=5), **PAPERS)
 CHOSEN = replace(PLAIN, n_codes=6, n_candidates=24)
 
 

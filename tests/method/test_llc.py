@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from poolwise import KMeans, Pool, PooledFeatures, load, save
+from poolwise import KMeans, Pool, load, save
 from poolwise.method.encoders import LLC
 from poolwise.method.extraction import PlainPass, prepare
+
+from settings import paper_features
 
 
 def naive(p, D, neighbours, regularizer):
@@ -56,7 +58,7 @@ def test_a_patch_that_is_a_code_and_codes_that_are_all_alike():
 
 def test_a_model_learns_uses_the_plain_pass_and_survives_a_file(photos, tmp_path):
     settings = {"dictionary": KMeans("centroids", max_iter=3), "n_patches": 3000, "random_state": 0}
-    model = PooledFeatures(12, 24, encoder=LLC(neighbours=3), pooling=Pool("max", grid=3), **settings).fit(photos)
+    model = paper_features(12, 24, encoder=LLC(neighbours=3), pooling=Pool("max", grid=3), **settings).fit(photos)
     assert isinstance(prepare(model.layer_), PlainPass)
     X = model.transform(photos[:5])
     np.testing.assert_allclose(X, model.layer_.features(photos[:5]), atol=2e-3)
@@ -71,4 +73,4 @@ def test_a_model_learns_uses_the_plain_pass_and_survives_a_file(photos, tmp_path
 @pytest.mark.parametrize("bad", [LLC(0), LLC(2.5), LLC(regularizer=0.0), LLC(regularizer=-1)])
 def test_values_without_a_meaning(photos, bad):
     with pytest.raises(ValueError, match="must be"):
-        PooledFeatures(4, encoder=bad, n_patches=500).fit(photos[:9])
+        paper_features(4, encoder=bad, n_patches=500).fit(photos[:9])

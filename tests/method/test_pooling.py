@@ -9,6 +9,8 @@ from poolwise.method.pooling.first_order import pool_activations
 from poolwise.support.blocks import spans
 from poolwise.support.parameters import ParameterError
 
+HOWS = [word for word in Pool.words if word != "auto"]
+
 
 @given(h=st.integers(1, 60), G=st.integers(1, 60))
 def test_row_i_belongs_to_cell_floor_iG_over_h(h, G):
@@ -46,7 +48,7 @@ def naive_pool(F, pool, rows, columns):
     return np.array(out)
 
 
-@pytest.mark.parametrize("pool", Pool.words)
+@pytest.mark.parametrize("pool", HOWS)
 @pytest.mark.parametrize("grid", [1, 2, (3, 2), [1, 2, (1, 3)]])
 def test_pooling_against_a_loop_over_positions(rng, pool, grid):
     F = rng.normal(size=(7, 5, 3)) - 10  # all negative: a maximum that starts from zero would show
@@ -55,7 +57,7 @@ def test_pooling_against_a_loop_over_positions(rng, pool, grid):
     np.testing.assert_allclose(Pool(pool, grid)(F), expected)
 
 
-@pytest.mark.parametrize("pool", Pool.words)
+@pytest.mark.parametrize("pool", HOWS)
 def test_atoms_combine_to_the_cells_of_every_level(rng, pool):
     F, grids = rng.normal(size=(11, 9, 2)), as_grids([1, 2, (3, 4)])
     cells = cut_cells((11, 9), grids)
@@ -106,12 +108,12 @@ def test_selection_sees_as_many_numbers_per_cell_as_there_are_outputs(pooling):
 
 
 def test_grids_become_cells():
-    assert Pool(grid=[1, (2, 3)]).grids == ((1, 1), (2, 3))
-    assert Pool(grid=[1, (2, 3)]).n_cells == 7
+    assert Pool("average", grid=[1, (2, 3)]).grids == ((1, 1), (2, 3))
+    assert Pool("average", grid=[1, (2, 3)]).n_cells == 7
 
 
 def test_a_grid_that_fits_stays_and_one_that_does_not_is_refused_or_clipped():
-    assert Pool(grid=[1, (2, 3)]).fitted_to((5, 5)).grids == ((1, 1), (2, 3))
+    assert Pool("average", grid=[1, (2, 3)]).fitted_to((5, 5)).grids == ((1, 1), (2, 3))
     with pytest.raises(ParameterError, match="a grid of 3 cells does not fit on a row or column of 2 patch positions"):
         Pool("max", grid=(1, 3)).fitted_to((5, 2))
     assert Pool("max", grid=[1, (2, 3), 4]).fitted_to((1, 2), clip=True) == Pool("max", grid=[(1, 1), (1, 2)])
@@ -122,17 +124,22 @@ def test_senseless_grids_are_refused(grid):
     with pytest.raises(ValueError, match=r"grid|pyramid"):
         as_grids(grid)
     with pytest.raises(ParameterError, match="grid must be"):
-        POOLINGS.check("pooling", Pool(grid=grid))
+        POOLINGS.check("pooling", Pool("average", grid=grid))
 
 
 @pytest.mark.parametrize("word", ["mean", "Average", "", None])
 def test_an_unknown_word_is_refused(rng, word):
     F = rng.normal(size=(4, 4, 2))
-    for pool in (lambda: pool_activations(F, word), lambda: Pool(word)(F), lambda: POOLINGS.check("pooling", Pool(word))):
+    for pool in (
+        lambda: pool_activations(F, word),
+        lambda: Pool(word, grid=2)(F),
+    ):
         with pytest.raises(ParameterError, match="how must be one of 'average', 'max', 'sum', 'rms', 'both'; got"):
             pool()
+    with pytest.raises(ParameterError, match="how must be one of 'auto', 'average', 'max', 'sum', 'rms', 'both'; got"):
+        POOLINGS.check("pooling", Pool(word, grid=2))
     with pytest.raises(
         ParameterError,
-        match="pooling must be one of 'average', 'max', 'sum', 'rms', 'both', 'second_order', or an object: Pool",
+        match="pooling must be one of 'auto', 'average', 'max', 'sum', 'rms', 'both', 'second_order', or an object: Pool",
     ):
         POOLINGS.check("pooling", word)

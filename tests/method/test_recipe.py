@@ -53,10 +53,10 @@ def test_words_become_parts_and_parts_stay():
     assert recipe.descriptor == Patches(size=6, stride=1, contrast="std", offset=10.0)
     assert recipe.whitening == ZCA("std", offset=0.1)
     assert recipe.dictionary == KMeans("kmeans", init="patches", max_iter=100, tol=1e-4)
-    assert recipe.encoder == Threshold(alpha=0.25, two_sided=False)
-    assert recipe.pooling == Pool("average", grid=2)
+    assert recipe.encoder == Threshold(alpha=(0.25, 1.0), two_sided=True)
+    assert recipe.pooling == Pool("auto", grid="auto")
     assert recipe.scale == Standardize("shared", offset=0.01)
-    assert (recipe.selection, recipe.projection) == ("affinity", "nystrom")
+    assert (recipe.n_candidates, recipe.selection, recipe.projection) == ("auto", "auto", "nystrom")
     assert recipe.checked() == recipe
     other = Recipe(whitening=None, dictionary="gaussian", encoder=Nearest(), pooling="rms", scale="cell").checked()
     assert (other.whitening, other.dictionary) == (None, RandomCodes("gaussian"))
@@ -84,7 +84,7 @@ def test_presets_are_recipes(name):
         ({"n_codes": 0}, "n_codes must be a whole number of at least 1; got 0"),
         ({"n_codes": 2.0}, "n_codes must be a whole number of at least 1; got 2.0"),
         ({"n_codes": None}, "n_codes must be a whole number of at least 1; got None"),
-        ({"n_candidates": True}, "n_candidates must be a whole number of at least 1; got True"),
+        ({"n_candidates": True}, "n_candidates must be a whole number of at least 1, or 'auto'; got True"),
         ({"n_patches": 2**31}, "n_patches must be at most 2147483647; got 2147483648"),
         ({"n_super_patches": 1}, "n_super_patches must be a whole number of at least 2; got 1"),
         ({"descriptor": "sift"}, "descriptor must be one of 'patches', or an object: Patches(...); got 'sift'"),
@@ -97,14 +97,17 @@ def test_presets_are_recipes(name):
         ({"whitening": ZCA(offset=np.nan)}, "offset must be a finite number of at least 0; got nan"),
         ({"dictionary": KMeans(max_iter=0)}, "max_iter must be a whole number of at least 1; got 0"),
         ({"dictionary": KMeans(tol=np.inf)}, "tol must be a finite number of at least 0; got inf"),
-        ({"encoder": "vq"}, "encoder must be one of 'threshold', 'triangle', 'nearest', 'llc', or an object: Threshold(...), "),
-        ({"encoder": Threshold(alpha="0.1")}, "alpha must be a finite number of at least 0; got '0.1'"),
-        ({"encoder": Threshold(two_sided=1)}, "two_sided must be True or False; got 1"),
-        ({"pooling": Pool(grid=0)}, "grid must be a whole number, (rows, columns), or a list of these; got 0"),
+        (
+            {"encoder": "vq"},
+            "encoder must be one of 'auto', 'threshold', 'triangle', 'nearest', 'llc', or an object: Threshold(...), ",
+        ),
+        ({"encoder": Threshold(alpha="0.1", two_sided=False)}, "alpha must be a finite number of at least 0; got '0.1'"),
+        ({"encoder": Threshold(0.25, two_sided=1)}, "two_sided must be True or False; got 1"),
+        ({"pooling": Pool(grid=0)}, "grid must be a whole number, (rows, columns), or a list of these, or 'auto'; got 0"),
         ({"scale": "std"}, "scale must be one of 'shared', 'cell', None, or an object: Standardize(...); got 'std'"),
         (
             {"selection": None},
-            "selection must be one of 'affinity', 'kmedoids', 'greedy', 'cholesky', 'random', 'authors', "
+            "selection must be one of 'auto', 'affinity', 'kmedoids', 'greedy', 'cholesky', 'random', 'authors', "
             "'supervised'; got None",
         ),
         ({"projection": "Nystrom"}, "projection must be one of 'nystrom', 'pca', None; got 'Nystrom'"),
@@ -138,7 +141,7 @@ def test_a_super_patch_belongs_to_no_cell(scale):
     with pytest.raises(ParameterError, match=r"scale='cell' standardises each cell .* give n_super_patches=None, or one scale"):
         Recipe(5, 9, scale=scale, n_super_patches=100).checked()
     for allowed in (
-        Recipe(5, scale=scale, n_super_patches=100),  # nothing is selected: there are no samples
+        Recipe(5, None, scale=scale, n_super_patches=100),  # nothing is selected: there are no samples
         Recipe(5, 9, scale="shared", n_super_patches=100),
         Recipe(5, 9, scale=None, n_super_patches=100),
         Recipe(5, 9, scale=scale),
@@ -166,13 +169,13 @@ def test_what_does_not_fit_the_images_is_refused():
     with pytest.raises(ParameterError, match="images of 5×40 pixels are smaller than the patch of 6×6"):
         Recipe().checked().fitted_to((5, 40, 3))
     with pytest.raises(ParameterError, match="a grid of 2 cells does not fit on a row or column of 1 patch position:"):
-        Recipe().checked().fitted_to((6, 40, 3))
+        Recipe(pooling=Pool("average", grid=2)).checked().fitted_to((6, 40, 3))
     with pytest.raises(ParameterError, match="a patch of a single number has no contrast"):
         Recipe(descriptor=Patches(1)).checked().fitted_to((9, 9, 1))
 
 
 def test_rows_of_numbers_clip_patch_and_grid():
-    recipe = Recipe(pooling=Pool(grid=[1, 2, (3, 5)])).checked()
+    recipe = Recipe(pooling=Pool("average", grid=[1, 2, (3, 5)])).checked()
     fitted = recipe.fitted_to((1, 8, 1), clip=True)
     assert fitted.descriptor.patch_size == (1, 6)
     assert fitted.pooling.grids == ((1, 1), (1, 2), (1, 3))  # three positions

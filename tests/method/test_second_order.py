@@ -70,7 +70,7 @@ def test_statistics_are_the_moments_themselves(rng, normalize):
     np.testing.assert_allclose(SecondOrder([1, 2], normalize).statistics(F), list(moments(F, [1, 2])), rtol=1e-12)
 
 
-ENCODERS = [Threshold(), Threshold((0.1, 0.6), two_sided=True), Triangle(), Nearest(), LLC()]
+ENCODERS = [Threshold(0.25, two_sided=False), Threshold((0.1, 0.6), two_sided=True), Triangle(), Nearest(), LLC()]
 
 
 def in_float32(layer, images):
@@ -108,7 +108,7 @@ def test_tiles_of_positions_do_not_show(rng, make_layer, photos, monkeypatch, ti
 
 
 def test_more_codes_than_one_tile_holds(rng, make_layer, photos):
-    layer = make_layer(rng, 70, encoder=Threshold(two_sided=True), pooling=SecondOrder(1))
+    layer = make_layer(rng, 70, encoder=Threshold(0.25, two_sided=True), pooling=SecondOrder(1))
     np.testing.assert_allclose(features_of(prepare(layer), photos[:1]), layer.features(photos[:1]), atol=1e-4)
 
 
@@ -128,7 +128,9 @@ def test_the_same_bits_on_any_number_of_threads(rng, make_layer, photos, normali
 def test_images_without_any_response_give_zeros(rng, make_layer, normalize, offset, make_pass):
     images = np.zeros((2, 12, 12, 1), np.uint8)
     pooling = SecondOrder([1, 2], normalize, offset)
-    layer = make_layer(rng, 5, shape=(12, 12, 1), descriptor=Patches(4), encoder=Threshold(100.0), pooling=pooling)
+    layer = make_layer(
+        rng, 5, shape=(12, 12, 1), descriptor=Patches(4), encoder=Threshold(100.0, two_sided=False), pooling=pooling
+    )
     np.testing.assert_array_equal(layer.features(images), 0)
     np.testing.assert_array_equal(features_of(make_pass(layer), images), 0)
 

@@ -173,7 +173,7 @@ def test_a_new_way_is_one_function_and_one_line(C, engine, rng, monkeypatch):
 
 
 def test_every_way_has_a_function_a_title_and_a_name_for_types():
-    assert tuple(WAYS) == get_args(WayName)
+    assert ("auto", *WAYS) == get_args(WayName)
     for way in WAYS.values():
         assert callable(getattr(import_module(f"poolwise.method.selection.{way.module}"), way.function))
     assert len({way.title for way in WAYS.values()}) == len(WAYS)

@@ -19,7 +19,13 @@ from poolwise.support.types import ImageSource
 def layer_of(codes, shape, descriptor, pooling):
     codes = (codes / (np.linalg.norm(codes, axis=1, keepdims=True) + 1e-9)).astype(np.float32)
     return Layer(
-        shape, descriptor, identity(codes.shape[1]), codes, Threshold(), pooling, Scale.none(pooling.n_cells, len(codes))
+        shape,
+        descriptor,
+        identity(codes.shape[1]),
+        codes,
+        Threshold(0.25, two_sided=False),
+        pooling,
+        Scale.none(pooling.n_cells, len(codes)),
     )
 
 
@@ -39,7 +45,7 @@ def samples(layer, images, n, seed=0, threads=1):
 def test_each_is_a_window_of_the_size_of_a_cell_pooled_whole(rng, grid, stride, sizes):
     images = rng.integers(0, 256, size=(3, 10, 10, 2), dtype=np.uint8)
     layer = small_layer(rng, 10, grid, stride=stride)
-    whole = prepare(replace(layer, pooling=Pool(grid=1)))
+    whole = prepare(replace(layer, pooling=Pool("average", grid=1)))
     windows = [
         whole.pooled(image[None, y : y + h, x : x + w])[0, 0]
         for h, w in sizes
@@ -94,7 +100,7 @@ def test_a_source_gives_the_same_and_each_image_is_decoded_once_per_size(rng, mo
 def test_mean_over_super_patches_is_near_the_mean_over_cells(photos, engine):
     cut = Patches()
     D = cut.sample(photos, 8, rng=np.random.default_rng(0), engine=engine).array
-    layer = layer_of(D, (32, 32, 3), cut, Pool())
+    layer = layer_of(D, (32, 32, 3), cut, Pool("average", grid=2))
     cells = prepare(layer).pooled(photos).reshape(-1, 8).mean(axis=0)
     np.testing.assert_allclose(samples(layer, photos, 4000).mean(axis=0), cells, rtol=0.15)
 

@@ -223,7 +223,10 @@ RECIPE = Recipe(
     n_candidates=12,
     descriptor=Patches(4, stride=2),
     dictionary=KMeans(max_iter=5),
+    encoder=Threshold(0.25, two_sided=False),
+    pooling=Pool("average", grid=2),
     selection="supervised",
+    symmetry=None,
     n_patches=2000,
 )
 
@@ -250,7 +253,7 @@ def run(recipe, images, targets, threads=2):
         {},
         {"pooling": Pool("max", [1, 2, 3]), "encoder": Threshold((0.1, 0.5), True)},
         {"pooling": Pool("rms", 3), "scale": Standardize("cell", 0.05)},
-        {"pooling": Pool(grid=1), "scale": None, "symmetry": "mirror"},
+        {"pooling": Pool("average", grid=1), "scale": None, "symmetry": "mirror"},
         {"pooling": SecondOrder(1), "encoder": Threshold(0.1, True)},
         {"encoder": Triangle()},
     ],
@@ -287,7 +290,7 @@ def views(images, symmetry):
 
 @pytest.mark.parametrize("scale", ["shared", "cell", None])
 def test_the_scale_is_that_of_a_fit_without_labels(images, targets, scale):
-    recipe = replace(RECIPE, pooling=Pool(grid=[1, 3]), encoder=Threshold((0.1, 0.5)), scale=scale)
+    recipe = replace(RECIPE, pooling=Pool("average", grid=[1, 3]), encoder=Threshold((0.1, 0.5), two_sided=False), scale=scale)
     ours = run(recipe, images, targets).candidates.layer.scale
     theirs = run(replace(recipe, selection="greedy"), images, None).candidates.layer.scale
     np.testing.assert_allclose(ours.mean, theirs.mean, rtol=1e-5, atol=1e-6)
@@ -302,5 +305,5 @@ def test_the_same_bits_on_any_number_of_threads(images, targets):
 
 def test_outputs_stay_as_they_are(images, targets):
     assert run(RECIPE, images, targets).layer.projection is None
-    assert run(replace(RECIPE, encoder=Threshold((0.1, 0.5))), images, targets).layer.projection is None
+    assert run(replace(RECIPE, encoder=Threshold((0.1, 0.5), two_sided=False)), images, targets).layer.projection is None
     assert run(replace(RECIPE, projection=None), images, targets).layer.projection is None

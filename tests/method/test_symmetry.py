@@ -114,5 +114,5 @@ def test_turning_needs_square_images():
 
 @pytest.mark.parametrize("word", ["Mirror", "", "rotation", False, 8])
 def test_an_unknown_symmetry_is_refused(word):
-    with pytest.raises(ParameterError, match="symmetry must be one of None, 'mirror', 'dihedral'; got"):
+    with pytest.raises(ParameterError, match="symmetry must be one of 'auto', None, 'mirror', 'dihedral'; got"):
         Recipe(symmetry=word).checked()

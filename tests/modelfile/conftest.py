@@ -3,7 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from poolwise import KMeans, Patches, PooledFeatures, Threshold, save
+from poolwise import KMeans, Patches, Threshold, save
+
+from settings import paper_features
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -17,8 +19,8 @@ def images():
 @pytest.fixture(scope="session")
 def model(images):
     """Everything a model can have: candidates, messages, a projection, two sides, parts as objects."""
-    parts = {"descriptor": Patches(4), "encoder": Threshold(two_sided=True), "dictionary": KMeans(max_iter=5)}
-    return PooledFeatures(5, 16, **parts, n_patches=1000, random_state=0).fit(images)
+    parts = {"descriptor": Patches(4), "encoder": Threshold(0.25, two_sided=True), "dictionary": KMeans(max_iter=5)}
+    return paper_features(5, 16, **parts, n_patches=1000, random_state=0).fit(images)
 
 
 @pytest.fixture(scope="session")

@@ -6,14 +6,15 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from poolwise import LinearSVM, LinearSVMCV, Patches, PooledFeatures, load, save
+from poolwise import LinearSVM, LinearSVMCV, Patches, load, save
 from poolwise.modelfile import ModelFileError, describe
 
 from forge import forged, same, state
+from settings import paper_features
 
 
 def fitted(images, labels, last):
-    features = PooledFeatures(4, 8, descriptor=Patches(4), n_patches=500, random_state=0)
+    features = paper_features(4, 8, descriptor=Patches(4), n_patches=500, random_state=0)
     return make_pipeline(features, last).fit(images, labels)
 
 
@@ -53,7 +54,7 @@ def test_parameters_keep_their_types(images, tmp_path):
 def test_parameters_that_json_cannot_hold_are_noted(images, tmp_path):
     model = fitted(images, LABELS[0], LinearSVMCV([0.1, 1.0], cv=KFold(3)))
     save(model, tmp_path / "m.safetensors")
-    assert load(tmp_path / "m.safetensors")[1].cv == 5
+    assert load(tmp_path / "m.safetensors")[1].cv == "auto"
     assert len(describe(tmp_path / "m.safetensors").classifier["notes"]) == 1
 
 

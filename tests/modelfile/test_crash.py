@@ -6,7 +6,9 @@ import sys
 
 import numpy as np
 
-from poolwise import Patches, PooledFeatures, load, save
+from poolwise import Patches, load, save
+
+from settings import paper_features
 
 TRIALS = 12
 
@@ -34,7 +36,7 @@ for trial in range({TRIALS}):
 
 def test_killed_while_saving(images, tmp_path):
     for name, seed in (("a", 0), ("b", 1)):
-        model = PooledFeatures(3000, dictionary="gaussian", descriptor=Patches(8), n_patches=3000, random_state=seed).fit(
+        model = paper_features(3000, dictionary="gaussian", descriptor=Patches(8), n_patches=3000, random_state=seed).fit(
             images
         )
         save(model, tmp_path / f"{name}.safetensors")

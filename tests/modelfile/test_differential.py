@@ -8,10 +8,11 @@ import pytest
 from safetensors import safe_open
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from poolwise import ZCA, KMeans, LinearSVM, LinearSVMCV, Patches, Pool, PooledFeatures, SecondOrder, Threshold, load, save
+from poolwise import ZCA, KMeans, LinearSVM, LinearSVMCV, Patches, Pool, SecondOrder, Threshold, load, save
 from poolwise.modelfile import ModelFileError
 
 from forge import join, opened_by_others, same, split
+from settings import paper_features
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.safetensors"))
 SMALL = {"descriptor": Patches(4), "dictionary": KMeans(max_iter=3), "n_patches": 500, "random_state": 0}
@@ -26,8 +27,8 @@ KINDS = {
     "all kept": {"n_candidates": 4},
     "as they are": {"n_candidates": 12, "projection": None},
     "pca": {"n_candidates": 12, "projection": "pca"},
-    "two-sided": {"n_candidates": 12, "encoder": Threshold(two_sided=True)},
-    "two-sided pca": {"n_candidates": 12, "encoder": Threshold(two_sided=True), "projection": "pca"},
+    "two-sided": {"n_candidates": 12, "encoder": Threshold(0.25, two_sided=True)},
+    "two-sided pca": {"n_candidates": 12, "encoder": Threshold(0.25, two_sided=True), "projection": "pca"},
     "triangle": {"n_candidates": 12, "encoder": "triangle", "pooling": Pool("max", grid=[1, (2, 3)])},
     "nearest": {"encoder": "nearest", "scale": "cell"},
     "cells": {"n_candidates": 12, "scale": "cell"},
@@ -37,7 +38,7 @@ KINDS = {
     "second order": {"pooling": SecondOrder(1), "whitening": ZCA(rank=5), "symmetry": "mirror"},
     "second order, chosen": {"n_candidates": 12, "pooling": SecondOrder([1, 2], "power"), "scale": "cell"},
     "supervised": {"n_candidates": 12, "selection": "supervised"},
-    "supervised, two sides": {"n_candidates": 12, "selection": "supervised", "encoder": Threshold(two_sided=True)},
+    "supervised, two sides": {"n_candidates": 12, "selection": "supervised", "encoder": Threshold(0.25, two_sided=True)},
 }
 CLASSIFIERS = {"none": None, "one gamma": LinearSVM(), "searched": LinearSVMCV([0.01, 0.1], cv=3)}
 
@@ -128,7 +129,7 @@ def test_frozen_files(path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_of_every_kind(images, tmp_path, kind, classifier, slim):
     X = pd.DataFrame(images.reshape(40, -1), columns=[f"p{i}" for i in range(144)]) if kind == "rows" else images
-    model = PooledFeatures(4, **{**SMALL, **KINDS[kind]})
+    model = paper_features(4, **{**SMALL, **KINDS[kind]})
     model = model.fit(X, LABELS) if classifier == "none" else make_pipeline(model, CLASSIFIERS[classifier]).fit(X, LABELS)
     path = tmp_path / "m.safetensors"
     save(model, path, slim=slim)

@@ -136,11 +136,11 @@ def refused(tmp_path, content, match=None):
 
 
 SHAPES = [
-    (lambda d, a: None, (3, 6, False, "nystrom"), Threshold(two_sided=True)),
-    (plain, (3, None, False, None), Threshold(two_sided=True)),
-    (slim, (3, 6, True, "nystrom"), Threshold(two_sided=True)),
-    (pca, (6, 6, False, "pca"), Threshold(two_sided=True)),
-    (slim_pca, (6, 6, True, "pca"), Threshold(two_sided=True)),
+    (lambda d, a: None, (3, 6, False, "nystrom"), Threshold(0.25, two_sided=True)),
+    (plain, (3, None, False, None), Threshold(0.25, two_sided=True)),
+    (slim, (3, 6, True, "nystrom"), Threshold(0.25, two_sided=True)),
+    (pca, (6, 6, False, "pca"), Threshold(0.25, two_sided=True)),
+    (slim_pca, (6, 6, True, "pca"), Threshold(0.25, two_sided=True)),
     (one_sided("triangle"), (3, None, False, None), Triangle()),
     (one_sided("vq"), (3, None, False, None), Nearest()),
 ]
@@ -155,7 +155,7 @@ def test_every_shape_that_format_1_had_is_read(golden, tmp_path, change, facts, 
     assert (len(model.codes_), model.n_candidates_, model.candidates_ is None) == (K, M, is_slim or M is None)
     assert (model.layer_.projection and model.layer_.projection.kind) == kind
     assert (model.layer_.descriptor, model.layer_.encoder) == (Patches((3, 3)), encoder)
-    assert model.layer_.pooling == Pool(grid=[(1, 1), (2, 2)])
+    assert model.layer_.pooling == Pool("average", grid=[(1, 1), (2, 2)])
     assert model.transform(np.zeros((2, 8, 8), np.uint8)).shape == (2, found.layer.n_features)
     arrays = read(path.read_bytes())[1]
     np.testing.assert_array_equal(model.pooled_scale_, arrays["features.pooled_scale"])

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from poolwise import ZCA, KMeans, LinearSVM, Patches, PooledFeatures, SecondOrder, Threshold, load, save
+from poolwise import ZCA, KMeans, LinearSVM, Patches, SecondOrder, Threshold, load, save
 from poolwise.modelfile import ModelFileError, describe
 
 from forge import canonical, join, opened_by_others, put_together, read, same, sign, split, state
+from settings import paper_features
 
 COUNT = int(os.environ.get("POOLWISE_MUTATIONS", "200"))
 ODD = [
@@ -195,7 +196,7 @@ def edit_arrays(rng, document, arrays):
 def other(images, tmp_path_factory):
     """The file of another model, a slim one with a classifier."""
     parts = {"descriptor": Patches(3), "dictionary": KMeans(max_iter=3)}
-    features = PooledFeatures(6, 12, **parts, n_patches=1000, projection="pca", random_state=1)
+    features = paper_features(6, 12, **parts, n_patches=1000, projection="pca", random_state=1)
     model = make_pipeline(features, LinearSVM()).fit(images, np.arange(len(images)) % 3)
     path = tmp_path_factory.mktemp("other") / "other.safetensors"
     save(model, path, slim=True)
@@ -237,8 +238,8 @@ def loads(tmp_path):
 def past_the_paper(images, tmp_path_factory):
     """The files of a model chosen with labels, and of one with second-order pooling, a rank and a symmetry."""
     parts = {"descriptor": Patches(3), "dictionary": KMeans(max_iter=3), "n_patches": 1000, "random_state": 1}
-    chosen = PooledFeatures(4, 8, encoder=Threshold((0.1, 0.5), True), selection="supervised", **parts)
-    second = PooledFeatures(4, 8, pooling=SecondOrder(2, "log"), whitening=ZCA(rank=5), symmetry="dihedral", **parts)
+    chosen = paper_features(4, 8, encoder=Threshold((0.1, 0.5), True), selection="supervised", **parts)
+    second = paper_features(4, 8, pooling=SecondOrder(2, "log"), whitening=ZCA(rank=5), symmetry="dihedral", **parts)
     folder = tmp_path_factory.mktemp("past")
     for number, model in enumerate((chosen, second)):
         save(model.fit(images, np.arange(len(images)) % 3), folder / f"{number}.safetensors")

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import save as to_safetensors
 
-from poolwise import Patches, PooledFeatures, Threshold, load, save
+from poolwise import Patches, Threshold, load, save
 from poolwise.modelfile import ModelFileError, describe
 
 from forge import canonical, forged, join, put_together, read, sign, split
+from settings import paper_features
 
 
 def refused(tmp_path, content, match=None):
@@ -631,7 +632,9 @@ def test_sizes_that_are_only_declared_take_no_memory(raw, tmp_path, change):
 def with_labels(images, tmp_path_factory):
     """The file of a model whose codes were chosen with labels: 5 of 16, by 4 cells, for 3 classes."""
     cut, path = Patches(4), tmp_path_factory.mktemp("labels") / "m.safetensors"
-    model = PooledFeatures(5, 16, descriptor=cut, encoder=Threshold((0.1, 0.5)), selection="supervised", n_patches=500)
+    model = paper_features(
+        5, 16, descriptor=cut, encoder=Threshold((0.1, 0.5), two_sided=False), selection="supervised", n_patches=500
+    )
     save(model.fit(images, np.arange(40) % 3), path)
     return path.read_bytes()
 

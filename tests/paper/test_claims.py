@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from poolwise import KMeans, PooledFeatures
+from poolwise import KMeans
 from poolwise.method.nystrom import approximation_error
+
+from settings import paper_features
 
 
 @pytest.fixture(scope="module")
 def model(photos):
-    return PooledFeatures(16, 128, n_patches=20_000, dictionary=KMeans(max_iter=20), random_state=0).fit(photos)
+    return paper_features(16, 128, n_patches=20_000, dictionary=KMeans(max_iter=20), random_state=0).fit(photos)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,8 @@ from poolwise.estimators.linear_svm import GammaWarning
 from poolwise.images.rows import RowsOf
 from poolwise.planning.measuring import Curve, Task, doubts, fit_cost, hold_out, measure
 
+from settings import paper_features
+
 SIZES = np.array([25, 50, 100, 200])
 
 
@@ -61,7 +63,7 @@ def test_measure_is_fit_and_score_of_every_size_and_seed(photos):
     rows = np.arange(160)
     learn, test = rows[rows % 5 > 0], rows[rows % 5 == 0]
     settings = {"n_patches": 3000, "dictionary": KMeans(max_iter=5)}
-    features, svm = PooledFeatures(**settings, n_jobs=1), LinearSVM(n_jobs=1)
+    features, svm = paper_features(**settings, n_jobs=1), LinearSVM(n_jobs=1)
     seen = []
     task = Task(RowsOf(photos, learn), labels[learn], RowsOf(photos, test), labels[test])
     curves = measure(
@@ -71,7 +73,7 @@ def test_measure_is_fit_and_score_of_every_size_and_seed(photos):
     for one, factor in zip(curves, (None, 4), strict=True):
         for i, K in enumerate((4, 8)):
             for j, seed in enumerate((5, 6)):
-                model = PooledFeatures(K, factor and factor * K, **settings, random_state=seed)
+                model = paper_features(K, factor and factor * K, **settings, random_state=seed)
                 X = model.fit(photos[learn]).transform(photos[learn])
                 score = LinearSVM().fit(X, labels[learn]).score(model.transform(photos[test]), labels[test])
                 assert one.accuracy[i, j] == score
@@ -121,7 +123,7 @@ def test_times_that_hardly_grow_and_a_small_gamma_are_doubted():
 
 def test_a_small_gamma_is_noted_and_other_warnings_stay(photos):
     few = photos[::8], np.arange(20) % 4
-    task, features = Task(*few, *few), PooledFeatures(n_patches=2000, dictionary=KMeans(max_iter=2), n_jobs=1)
+    task, features = Task(*few, *few), paper_features(n_patches=2000, dictionary=KMeans(max_iter=2), n_jobs=1)
     with pytest.warns(ConvergenceWarning) as caught:
         (one,) = measure(task, features, LinearSVM(1e-5, max_iter=1), (4, 32, 40), (0,), candidates=False)
     assert one.small_gamma_at == (32, 40)  # 128 and 160 features of 20 images

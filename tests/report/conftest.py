@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from poolwise import KMeans, LinearSVM, PooledFeatures, Threshold
+from poolwise import KMeans, LinearSVM, Threshold
+
+from settings import paper_features
 
 QUICK = {"n_patches": 4000, "dictionary": KMeans(max_iter=6), "random_state": 0, "n_jobs": 1}
 
@@ -22,7 +24,7 @@ def labelled():
 @pytest.fixture(scope="session")
 def pipeline(labelled):
     """10 of 40 codes, and a classifier."""
-    return make_pipeline(PooledFeatures(10, 40, **QUICK), LinearSVM(n_jobs=1)).fit(*labelled)
+    return make_pipeline(paper_features(10, 40, **QUICK), LinearSVM(n_jobs=1)).fit(*labelled)
 
 
 @pytest.fixture(scope="session")
@@ -32,9 +34,9 @@ def chosen(pipeline):
 
 @pytest.fixture(scope="session")
 def two_sided(labelled):
-    return PooledFeatures(6, 20, encoder=Threshold(two_sided=True), **QUICK).fit(labelled[0])
+    return paper_features(6, 20, encoder=Threshold(0.25, two_sided=True), **QUICK).fit(labelled[0])
 
 
 @pytest.fixture(scope="session")
 def plain(labelled):
-    return PooledFeatures(9, **QUICK).fit(labelled[0])
+    return paper_features(9, **QUICK).fit(labelled[0])

@@ -15,6 +15,8 @@ from poolwise.report import write_report
 from poolwise.report.study import as_colours, study
 from poolwise.report.words import one_line
 
+from settings import paper_features
+
 
 def test_accuracy_is_scikit_learns(pipeline, labelled):
     found = study(pipeline, *labelled)
@@ -93,7 +95,7 @@ def test_pca_keeps_all(chosen, labelled):
 @pytest.mark.parametrize("channels", [1, 4])
 def test_other_channels_and_floats(rng, channels):
     images = rng.uniform(0, 200, size=(30, 14, 12, channels))
-    model = PooledFeatures(3, 8, n_patches=2000, dictionary=KMeans(max_iter=3), random_state=0, n_jobs=1).fit(images)
+    model = paper_features(3, 8, n_patches=2000, dictionary=KMeans(max_iter=3), random_state=0, n_jobs=1).fit(images)
     found = study(model, images)
     assert found.regions.pixels.shape[2:] == (12, 12, 3)
     assert found.regions.pixels.dtype == np.uint8
@@ -102,7 +104,7 @@ def test_other_channels_and_floats(rng, channels):
 def test_rows_and_classifiers_of_others(rng, tmp_path):
     rows, labels = rng.uniform(0, 255, size=(40, 30)), np.arange(40) % 3
     model = make_pipeline(
-        PooledFeatures(3, 6, n_patches=800, dictionary=KMeans(max_iter=3), random_state=0, n_jobs=1), GaussianNB()
+        paper_features(3, 6, n_patches=800, dictionary=KMeans(max_iter=3), random_state=0, n_jobs=1), GaussianNB()
     )
     found = write_report(model.fit(rows, labels), tmp_path / "r.html", rows, labels)
     assert found.accuracy.share == model.score(rows, labels)

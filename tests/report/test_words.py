@@ -8,6 +8,8 @@ import pytest
 from poolwise import ZCA, KMeans, Pool, PooledFeatures, SecondOrder, Threshold
 from poolwise.report.words import note_on_codes, note_on_features, note_on_work, one_line, parameters
 
+from settings import paper_features
+
 
 @pytest.mark.parametrize(
     ("settings", "said", "unsaid"),
@@ -26,7 +28,7 @@ from poolwise.report.words import note_on_codes, note_on_features, note_on_work,
     ],
 )
 def test_one_line(photos, settings, said, unsaid):
-    model = PooledFeatures(4, n_patches=1_000, dictionary=KMeans(max_iter=2), random_state=0, **settings).fit(photos)
+    model = paper_features(4, n_patches=1_000, dictionary=KMeans(max_iter=2), random_state=0, **settings).fit(photos)
     line = one_line(SimpleNamespace(features=model, classifier=None))
     assert said in line
     assert unsaid not in line
@@ -41,11 +43,12 @@ def test_parameters_name_every_constant_for_anyone_who_wants_to_do_it_again(phot
     constants = {"alpha": "0.25", "size": "6", "stride": "1", "max_iter": "100", "tol": "0.0001", "grid": "2"}
     for name, value in constants.items():
         assert re.search(rf"{name}\W+{re.escape(value)}\b", rows), (name, rows)
+    assert "auto" not in rows
 
 
 def fitted(photos, **settings):
     labels = [number // 10 for number in range(len(photos))]
-    return PooledFeatures(4, n_patches=1_000, dictionary=KMeans(max_iter=2), random_state=0, **settings).fit(photos, labels)
+    return paper_features(4, n_patches=1_000, dictionary=KMeans(max_iter=2), random_state=0, **settings).fit(photos, labels)
 
 
 @pytest.mark.parametrize(

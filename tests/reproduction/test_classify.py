@@ -93,7 +93,7 @@ def test_a_larger_gamma_is_so_many_times_the_protocols(data, rng):
 
 
 def test_the_published_gamma_is_not_warned_of(rng, recwarn):
-    X = rng.normal(size=(20, 200)).astype(np.float32)
+    X = rng.normal(size=(20, 400)).astype(np.float32)
     data = SimpleNamespace(train_labels=np.arange(20) % 4, test_labels=np.arange(20) % 4, folds=())
     classify(kmeans("photos", 2), X, X, data, 0.005, 1)
     assert [str(one.message) for one in recwarn] == []

@@ -7,10 +7,12 @@ from sklearn.datasets import load_breast_cancer, load_digits, make_classificatio
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from poolwise import KMeans, PooledFeatures
+from poolwise import KMeans
 from poolwise.datasets import load_photos
 from poolwise.engine.threads import Threads
 from poolwise.svm import CentredRows, FeatureSpace, SampleSpace, make_space, one_vs_all, solve
+
+from settings import paper_features
 
 GAMMA = 0.005
 
@@ -61,7 +63,7 @@ def real_features():
     """Pooled features of photographs, (800, 64) and the same with more features than samples, (150, 256); and labels."""
     train = load_photos(subset="train")
     rows = np.random.default_rng(0).permutation(len(train.images))[:800]
-    model = PooledFeatures(64, n_patches=20_000, dictionary=KMeans(max_iter=10), random_state=0).fit(train.images[rows])
+    model = paper_features(64, n_patches=20_000, dictionary=KMeans(max_iter=10), random_state=0).fit(train.images[rows])
     X = model.transform(train.images[rows])
     return X, train.target[rows]
 

@@ -34,7 +34,10 @@ def test_features_are_counted_as_a_layer_counts_them(setting):
 
 
 def test_short_options_leave_out_the_defaults():
-    assert Setting(200, symmetry="mirror").short_options == "--symmetry mirror"
+    papers = "--candidates none --pool average --grid 2 --alpha 0.25 --one-sided --symmetry mirror"
+    assert Setting(200, symmetry="mirror").short_options == papers
+    usual = Setting(200, alpha=(0.25, 1.0), two_sided=True, selection="supervised")
+    assert usual.short_options == "--candidates 800 --selection supervised --pool average --grid 2 --symmetry none"
 
 
 @pytest.mark.parametrize(

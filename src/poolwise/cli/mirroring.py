@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from poolwise.support.parameters import AUTO
 from poolwise.support.progress import Stages
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from poolwise.images import Images
     from poolwise.support.types import Array
 
+_FOLDS = 5
+
 
 def check_mirror(mirror: bool, features: "PooledFeatures", classifier: str | None) -> None:
     """Usage errors of --mirror-training, before any work."""
@@ -22,6 +25,8 @@ def check_mirror(mirror: bool, features: "PooledFeatures", classifier: str | Non
         return
     if classifier == "none":
         raise click.UsageError("--mirror-training is for the classifier; got --classifier none")
+    if features.symmetry == AUTO:
+        features.set_params(symmetry=None)  # what it would do is asked for in another way
     if features.symmetry is not None:
         raise click.UsageError(
             f"with --symmetry {features.symmetry} an image and its mirror image have the same features, so --mirror-training "
@@ -50,7 +55,9 @@ def fit_mirrored(features: "PooledFeatures", svm: "LinearClassifier", images: "I
             update(rows.stop)
     if isinstance(svm, LinearSVMCV):
         folds = svm.cv
-        svm.set_params(cv=mirrored_folds(labels, folds)).fit(both, np.concatenate([labels, labels]))
+        svm.set_params(cv=mirrored_folds(labels, _FOLDS if folds == AUTO else folds)).fit(
+            both, np.concatenate([labels, labels])
+        )
         svm.set_params(cv=folds)  # what the file remembers, in place of row numbers
     else:
         svm.fit(both, np.concatenate([labels, labels]))

@@ -55,11 +55,16 @@ class Pair(ParamType):
 
 
 class Grids(ParamType):
-    """`2`, `2x3`, or a pyramid `1,2,4`: a list of numbers and (rows, columns)."""
+    """`2`, `2x3`, or a pyramid `1,2,4`: a list of numbers and (rows, columns); or one more word for itself."""
 
     name = "GRID"
 
+    def __init__(self, word: str = "") -> None:
+        self.word = word
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if self.word and value == self.word:
+            return value
         return [Pair().convert(part, param, ctx) for part in value.split(",")] if isinstance(value, str) else value
 
 
@@ -78,15 +83,18 @@ class Counts(ParamType):
 
 
 class Reals(ParamType):
-    """`0.25`, or several as `0.25,1`: a number or a tuple of them."""
+    """`0.25`, or several as `0.25,1`: a number or a tuple of them; or one more word for itself."""
 
     name = "F,F,..."
+
+    def __init__(self, word: str = "") -> None:
+        self.word = word
 
     def get_metavar(self, *context: Any, **more: Any) -> str:
         return self.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
+        if not isinstance(value, str) or (self.word and value == self.word):
             return value
         numbers = tuple(_real(part, param, ctx) for part in value.split(","))
         return numbers[0] if len(numbers) == 1 else numbers
@@ -169,7 +177,7 @@ preset = click.option(
     "--preset",
     default=None,
     type=click.Choice(list(PRESETS)),
-    help="Published settings, which other options change; the defaults shown here are those of jia2012.",
+    help="Published settings in place of the defaults shown here; other options change them.",
 )
 
 

@@ -3,6 +3,7 @@
 Options stay flat: `--encoder threshold --alpha 0.1`. They follow from the descriptions in `poolwise.method.recipe`.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,7 +33,11 @@ def other_parameters(command: Command) -> Command:
         if isinstance(one.kind, Family):
             if len(one.kind.by_word) > 1 or one.kind.none:
                 options.append((name, one))
-            options += [(f"{name}__{inner.name}", inner) for inner in one.kind.described()]
+            usual = one.kind.check(name, one.default)
+            for inner in one.kind.described():
+                known = usual is not None and inner.key == usual.described().get(inner.name, inner).key
+                default = getattr(usual, inner.name, inner.default) if known else inner.default
+                options.append((f"{name}__{inner.name}", replace(inner, default=default)))
         elif name not in _FIRST:
             options.append((name, one))
     return _add(command, options)
@@ -44,9 +49,11 @@ def _add(command: Command, options: list[tuple[str, Parameter]]) -> Command:
         spelling, default = one.option, option_value(one.default)
         settings: dict[str, Any] = {"default": None, "type": _type(one.kind), "metavar": _metavar(one.kind)}
         if isinstance(one.kind, kinds.Flag):
-            spelling, default = f"{one.option}/{one.kind.off}", (one.option if one.default else one.kind.off).removeprefix("--")
+            spelling = f"{one.option}/{one.kind.off}"
+            if isinstance(one.default, bool):
+                default = (one.option if one.default else one.kind.off).removeprefix("--")
         if isinstance(one.kind, kinds.Grids):
-            settings = {"multiple": True, "type": Grids()}
+            settings = {"multiple": True, "type": Grids(one.kind.word)}
         command = click.option(spelling, name, help=f"{one.help}  [default: {default}]", **settings)(command)
     return command
 
@@ -65,7 +72,7 @@ def _type(kind: kinds.Kind) -> Any:
     if isinstance(kind, kinds.Number):
         return click.FLOAT
     if isinstance(kind, kinds.Numbers):
-        return Reals()
+        return Reals(kind.word)
     if isinstance(kind, kinds.Size):
         return Pair()
     if isinstance(kind, Family | kinds.Choice):
@@ -81,8 +88,11 @@ def given(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
     values = {name: options.pop(name) for name in ours}
     written = {name: value for name, value in values.items() if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
     for name, value in written.items():
-        if isinstance(value, tuple) and value and all(isinstance(part, list) for part in value):  # --grid, repeated
-            levels = [level for part in value for level in part]
+        if isinstance(value, tuple) and value and all(isinstance(part, list | str) for part in value):  # --grid, repeated
+            words = [part for part in value if isinstance(part, str)]
+            if words and len(value) > 1:
+                raise click.UsageError(f"--grid {words[0]} cannot be combined with other grids; give one or the other")
+            levels = words or [level for part in value for level in part]
             written[name] = levels[0] if len(levels) == 1 else levels
     return written
 

@@ -5,6 +5,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from poolwise.method.candidates import Candidates
 from poolwise.method.layer import Layer
+from poolwise.method.selection import WayName
 from poolwise.method.selection.choosing import Selection
 from poolwise.support.types import Array
 
@@ -15,6 +16,8 @@ class WhatWasLearned:
     layer_: Layer
     candidates_: Candidates | None
     selection_: Selection | None
+    timings_: dict[str, float]
+    selection: WayName
 
     @property
     def n_candidates_(self) -> int | None:
@@ -24,6 +27,19 @@ class WhatWasLearned:
         if self.selection_ is not None:
             return self.selection_.n_candidates
         return len(self.layer_.codes) if self.layer_.projects_all_codes else None
+
+    @property
+    def chosen_by_(self) -> WayName:
+        """How codes were chosen: `selection`, or what its "auto" became; "auto" of a slim model, which does not know it."""
+        if self.selection != "auto" or self.candidates_ is None:
+            return self.selection
+        return "affinity" if self.candidates_.statistics.labelled is None else "supervised"
+
+    @property
+    def saw_labels_(self) -> bool:
+        """Whether codes, pooling or directions were chosen by labels; a slim model does not know it of its codes."""
+        labelled = self.candidates_ is not None and self.candidates_.statistics.labelled is not None
+        return labelled or not {"pooling by labels", "labels"}.isdisjoint(self.timings_)
 
     @property
     def codes_(self) -> Array:

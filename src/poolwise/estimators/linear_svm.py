@@ -20,7 +20,7 @@ from poolwise.svm.gamma import LEAST_GAMMA, guess_gamma
 
 GAMMA = 0.005
 _MANY_FEATURES = 4  # times the samples
-_SMALL_SHARE = 1 / 30  # of what "auto" would be
+_SMALL_SHARE = 1 / 100  # of what "auto" would be
 
 
 class GammaWarning(ParameterWarning):

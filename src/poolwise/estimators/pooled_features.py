@@ -18,15 +18,15 @@ from poolwise.estimators.images import look_at, remember, warn_of_small_cells
 from poolwise.estimators.learned import WhatWasLearned
 from poolwise.estimators.notebook import ShowsItsCodes
 from poolwise.estimators.parts import HasParts
-from poolwise.estimators.targets import as_targets
+from poolwise.estimators.targets import as_targets, usable_targets
 from poolwise.method.candidates import Candidates
 from poolwise.method.descriptors import Descriptor
-from poolwise.method.dictionary import KMeans, RandomCodes
+from poolwise.method.dictionary import KMeans, RandomCodes, TooFewPatchesError
 from poolwise.method.encoders import Encoder
 from poolwise.method.extraction import feature_blocks, prepare
 from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
-from poolwise.method.learning import extract, learn
+from poolwise.method.learning import Learned, extract, learn
 from poolwise.method.pooling import Pooling
 from poolwise.method.presets import PRESETS
 from poolwise.method.recipe import PARAMETERS, ProjectionName, Recipe
@@ -35,7 +35,7 @@ from poolwise.method.selection import WayName
 from poolwise.method.selection.choosing import Selection
 from poolwise.method.symmetry import SymmetryName
 from poolwise.method.whitening import ZCA
-from poolwise.support.parameters import Choice
+from poolwise.support.parameters import AUTO, Choice
 from poolwise.support.progress import Stages
 from poolwise.support.randomness import seed_of
 from poolwise.support.types import Array, ImageSource
@@ -45,11 +45,12 @@ _RESELECTED = ("n_codes", "selection", "projection", "random_state")
 
 
 class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, BaseEstimator):
-    """Learn a dictionary of codes from images without labels, and turn images into pooled features.
+    """Learn a dictionary of codes from images, with or without labels, and turn images into pooled features.
 
     Patches p are contrast-normalised and whitened; K-means gives codes d_k; a code's activation max(0, d_k·p - α) is
-    averaged over each cell of a grid on the image and standardised. With `n_candidates`, K-means gives more codes than are
-    wanted, and those are kept whose responses differ after pooling. The features suit a linear classifier.
+    pooled over each cell of a grid on the image and standardised. K-means gives more codes than are wanted, the candidates,
+    and those are kept whose responses differ after pooling or, with labels, predict these. The features suit a linear
+    classifier. Defaults are those of docs/defaults.md; `PooledFeatures.preset("jia2012")` has the paper's.
 
     A part of the method is a word or an object with parameters of its own: `encoder="threshold"` or
     `encoder=Threshold(alpha=0.1, two_sided=True)`. A grid search reaches these as `encoder__alpha`.
@@ -57,38 +58,43 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
     Parameters
     ----------
     n_codes : int, default=200
-        K, the codes kept. Features per image: K × cells (2K × cells if the encoder is two-sided).
-    n_candidates : int or None, default=None
-        M, the codes that K-means learns and the K are selected from; 4 to 8 times K is a good choice. None: plain K-means.
+        K, the codes kept. Features per image: K × cells × outputs of a code, of which the default encoder has four.
+    n_candidates : int, "auto" or None, default="auto"
+        M, the codes that K-means learns and the K are selected from; 4 to 8 times K is a good choice. "auto": 4 K, at most
+        1,600, and none where that is not more than K, or where images have fewer different patches. None: plain K-means.
     descriptor : {"patches"} or Patches, default="patches"
         What images are described by: `Patches(size=6, stride=1, contrast="std", offset=10.0)`.
     whitening : {"std", "variance", None} or ZCA, default="std"
         ZCA with 1 / (sqrt(λ) + offset), or 1 / sqrt(λ + offset): `ZCA("std", offset=0.1)`.
     dictionary : {"kmeans", "centroids", "spherical", "omp1", "patches", "gaussian"}, KMeans or RandomCodes, default="kmeans"
         How codes are learned: `KMeans("kmeans", init="patches", max_iter=100, tol=1e-4)`, or random patches or directions.
-    encoder : a word of `poolwise.method.encoders.ENCODERS` or an Encoder, default="threshold"
+    encoder : a word of `poolwise.method.encoders.ENCODERS` or an Encoder, default="auto"
         What a code's activation is. `Threshold(alpha=0.25, two_sided=False)` is the paper's, the fastest, and the one that can
-        choose again without images; `Triangle()` has nothing to tune; `Nearest()` is a bag of visual words.
-    pooling : {"average", "max", "sum", "rms", "both", "second_order"}, Pool or SecondOrder, default="average"
-        How activations are pooled over the cells of a grid: `Pool("average", grid=2)`. Average suits small images, max large
+        choose again without images; `Triangle()` has nothing to tune; `Nearest()` is a bag of visual words. "auto":
+        `Threshold((0.25, 1.0), two_sided=True)`, four outputs from one product; with second-order pooling `Threshold()`.
+    pooling : {"auto", "average", "max", "sum", "rms", "both", "second_order"}, Pool or SecondOrder, default="auto"
+        How activations are pooled over the cells of a grid: `Pool("average", grid=2)`. "auto": the average or the maximum,
+        over 1 to 4 cells a side, whichever predicts the labels best when each image is left out in turn; without labels the
+        average over 2×2. Average suits small images, max large
         ones with a fine grid; "both" gives the two, in twice the features. `SecondOrder(grid=2, normalize="root")` pools the
         products of every two codes: the most accurate for up to some 200 codes, with K (K + 1) / 2 features a cell.
     scale : {"shared", "cell", None} or Standardize, default="shared"
         Standardise with one mean and scale per code for all cells, or per code and cell: `Standardize("shared", offset=0.01)`.
-    selection : {"affinity", "kmedoids", "greedy", "cholesky", "random", "authors", "supervised"}, default="affinity"
+    selection : {"auto", "affinity", "kmedoids", "greedy", "cholesky", "random", "authors", "supervised"}, default="auto"
         How the K are chosen, from the covariance of the candidates' pooled activations. `supervised` also looks at the labels
         given to `fit`, and is the most accurate; `affinity` is the paper's; `greedy` explains the most variance and is fast;
-        `random` is the baseline; see `poolwise.method.selection`.
+        `random` is the baseline; see `poolwise.method.selection`. "auto": `supervised` with labels, else `affinity`.
     projection : {"nystrom", "pca", None}, default="nystrom"
         How the outputs of the selected codes are combined. "nystrom": so that distances become those of all M outputs, as far
         as the K determine them; None: as they are. "pca" selects nothing: it projects all M outputs on their K largest
         directions, as a bound for any selection, and computes all M codes for every image. Unused without candidates and with
         second-order pooling; "nystrom" also where selection is supervised.
-    symmetry : {None, "mirror", "dihedral"}, default=None
+    symmetry : {"auto", None, "mirror", "dihedral"}, default="auto"
         Average pooled statistics over an image and its mirror image, or over the eight turns and mirrors of a square one: two
         or eight times the cost, and features that do not change with these. For images in which left and right, or all
-        directions, are alike; not for digits and text.
-    n_patches : int, default=400_000
+        directions, are alike; not for digits and text. "auto": "mirror" where labels show that it pays, by the same error as
+        "auto" pooling; else, and without labels, None.
+    n_patches : int, default=200_000
         Random patches to learn from. Memory of `fit`: n_patches × patch height × width × channels × 4 bytes and, with
         candidates, about 25 M² bytes.
     n_super_patches : int or None, default=None
@@ -137,8 +143,8 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
     >>> from poolwise import PooledFeatures
     >>> images = np.random.default_rng(0).integers(0, 256, size=(20, 16, 16, 3), dtype=np.uint8)
     >>> features = PooledFeatures(n_codes=8, n_patches=2000, random_state=0).fit(images)
-    >>> features.transform(images).shape
-    (20, 32)
+    >>> features.layer_.pooling, features.transform(images).shape
+    (Pool(grid=[(2, 2)]), (20, 128))
     """
 
     objective_: list[float]
@@ -152,18 +158,18 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
     def __init__(
         self,
         n_codes: int = 200,
-        n_candidates: int | None = None,
+        n_candidates: int | str | None = "auto",
         *,
         descriptor: str | Descriptor = "patches",
         whitening: str | ZCA | None = "std",
         dictionary: str | KMeans | RandomCodes = "kmeans",
-        encoder: str | Encoder = "threshold",
-        pooling: str | Pooling = "average",
+        encoder: str | Encoder = "auto",
+        pooling: str | Pooling = "auto",
         scale: str | Standardize | None = "shared",
-        selection: WayName = "affinity",
+        selection: WayName = "auto",
         projection: ProjectionName = "nystrom",
-        symmetry: SymmetryName = None,
-        n_patches: int = 400_000,
+        symmetry: SymmetryName = "auto",
+        n_patches: int = 200_000,
         n_super_patches: int | None = None,
         image_shape: tuple[int, ...] | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -208,8 +214,8 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
 
         X : (n, H, W, c), (n, H, W) or (n, H·W·c), uint8 or float in 0..255; may be a read-only memory map
         or a source from `open_images`. A fit that fails leaves the model as it was.
-        y : (n,) labels or (n,) or (n, t) real numbers, for selection="supervised" and SecondOrder(directions_by="labels"); else
-        ignored
+        y : (n,) labels or (n,) or (n, t) real numbers, for what is chosen by labels: codes, pooling, directions. Without y
+        everything but selection="supervised" and SecondOrder(directions_by="labels") is learned from the images alone.
         """
         self._fit(X, y, keep_features=False)
         return self
@@ -227,14 +233,23 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         seen = look_at(self, X, recipe.descriptor.pixel_offset)
         clip, asked = seen.is_rows and self.image_shape is None, recipe.pooling
         recipe = recipe.fitted_to(seen.shape, clip=clip)
-        if not clip:
+        if not clip and getattr(asked, "grid", None) != AUTO:
             warn_of_small_cells(asked, recipe.descriptor, seen.shape)
-        uses = ("selection", "supervised") if recipe.selects_by_labels else ("SecondOrder.directions_by", "labels")
-        targets = as_targets(y, len(seen.images), *uses) if recipe.uses_labels else None
+        targets = _targets(recipe, y, len(seen.images))
+        recipe = recipe.decided(targets is not None)
         with Threads(self.n_jobs) as engine:
-            learned = learn(
-                recipe, seen.images, seed=seed, keep_features=keep_features, targets=targets, engine=engine, stages=stages
-            )
+
+            def learned_by(recipe: Recipe) -> Learned:
+                return learn(
+                    recipe, seen.images, seed=seed, keep_features=keep_features, targets=targets, engine=engine, stages=stages
+                )
+
+            try:
+                learned = learned_by(recipe)
+            except TooFewPatchesError:
+                if self.n_candidates != AUTO or recipe.n_candidates is None:
+                    raise
+                learned = learned_by(replace(recipe, n_candidates=None))
         twin, rounds = copy.copy(self), learned.dictionary
         remember(twin, seen)
         twin._store(learned.layer, learned.candidates, learned.selection)
@@ -281,7 +296,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         >>> images = np.random.default_rng(0).integers(0, 256, size=(20, 16, 16, 3), dtype=np.uint8)
         >>> model = PooledFeatures(4, n_patches=2000, random_state=0).fit(images)
         >>> [(rows.start, rows.stop, X.shape) for rows, X in model.transform_blocks(images)]
-        [(0, 20, (20, 16))]
+        [(0, 20, (20, 64))]
         """
         return self._blocks(self.look_at(X))
 
@@ -304,7 +319,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         >>> images = np.random.default_rng(0).integers(0, 256, size=(20, 16, 16, 3), dtype=np.uint8)
         >>> model = PooledFeatures(4, 16, n_patches=2000, random_state=0).fit(images)
         >>> model.reselect(n_codes=8, selection="greedy").transform(images).shape
-        (20, 32)
+        (20, 128)
         """
         unknown = set(changes) - set(_RESELECTED)
         if unknown:
@@ -361,6 +376,14 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def _targets(recipe: Recipe, y: Any, n: int) -> Array | None:
+    """What labels are used as: needed, used where there are any, or not looked at."""
+    if recipe.uses_labels:
+        uses = ("selection", "supervised") if recipe.selects_by_labels else ("SecondOrder.directions_by", "labels")
+        return as_targets(y, n, *uses)
+    return usable_targets(y, n) if recipe.may_use_labels else None
 
 
 def warn_if_restless(found: Selection) -> None:

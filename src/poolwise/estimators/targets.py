@@ -9,6 +9,37 @@ from sklearn.utils.validation import column_or_1d
 from poolwise.support.parameters import ParameterError
 from poolwise.support.types import Array
 
+_LEAST_IMAGES_PER_CLASS = 2  # on average; with fewer, labels are names of images
+
+
+def usable_targets(y: Any, n: int) -> Array | None:
+    """What `as_targets` gives, for parameters that use labels where there are any; None where these say nothing of images.
+
+    That is so without labels, of one class, where every image has a label of its own, and of several columns of classes.
+
+    >>> usable_targets(None, 3), usable_targets([1, 1, 1], 3), usable_targets(["a", "b", "c"], 3)
+    (None, None, None)
+    >>> usable_targets([0.5, 1.5, 2.5], 3).shape
+    (3, 1)
+    """
+    if y is None:
+        return None
+    given = np.asarray(y)
+    if given.ndim and len(given) == n and given.dtype.kind in "fc" and not np.isfinite(given).all():
+        raise ValueError("y has entries that are missing (NaN) or infinite; give a label or number for every image, or no y")
+    if given.ndim and len(given) == n and not _has_missing(given):
+        kind = type_of_target(given, input_name="y")
+        if kind.startswith("continuous"):
+            return as_targets(given, n) if (given.reshape(n, -1).std(axis=0) > 0).any() else None
+        classes = 0 if kind in ("multilabel-indicator", "multiclass-multioutput") else len(np.unique(given))
+        if classes < 2 or classes * _LEAST_IMAGES_PER_CLASS > n:
+            return None
+    return as_targets(given, n)
+
+
+def _has_missing(given: Array) -> bool:
+    return given.dtype == object and any(one is None or one != one for one in given.ravel())
+
 
 def as_targets(y: Any, n: int, uses: str = "selection", value: str = "supervised") -> Array:
     """(n, classes) ±1 for labels of any type; (n, t) columns of variance 1 for real numbers.
@@ -25,7 +56,7 @@ def as_targets(y: Any, n: int, uses: str = "selection", value: str = "supervised
     given = np.asarray(y)
     if given.ndim == 0 or len(given) != n:
         raise ValueError(f"y has {given.size if given.ndim == 0 else len(given)} entries for {n} images; give one for each")
-    if given.dtype == object and any(one is None or one != one for one in given.ravel()):
+    if _has_missing(given):
         raise ValueError("y has entries that are missing (None or NaN); give a label for every image")
     if type_of_target(given, input_name="y").startswith("continuous"):
         numbers = given.reshape(n, -1).astype(np.float64)

@@ -92,6 +92,8 @@ class Candidates:
     def select(self, K: int, way: WayName, *, engine: Threads, stages: Stages) -> Selection:
         """Stages 9 and 10: K of the M codes."""
         C, rng = self.covariance_of_codes(), choosing_generator(self.seed)
+        if way == "auto":
+            way = "affinity" if self.statistics.labelled is None else "supervised"
         with stages.stage("selection") as update:
             return select(C, K, way, labelled=self.statistics.labelled, rng=rng, engine=engine, update=update)
 

@@ -238,8 +238,12 @@ def _distinct_patches(X: Held, K: int, rng: np.random.Generator) -> Array:
     raise _too_few(len(found), K)
 
 
-def _too_few(found: int, K: int) -> ParameterError:
-    return ParameterError(
+class TooFewPatchesError(ParameterError):
+    """Fewer different patches than codes."""
+
+
+def _too_few(found: int, K: int) -> TooFewPatchesError:
+    return TooFewPatchesError(
         f"{K} codes were asked for, but there are only {found} different patches to learn them from (patches that differ in "
         f"length alone count once, except for centroids). Give more or more varied images, a larger {{n_patches}}, or fewer "
         f"codes.",

@@ -20,10 +20,12 @@ from poolwise.method.scale import Scale, Standardize
 from poolwise.method.selection.choosing import Selection
 from poolwise.method.selection.supervised import LABELLED_GRID, Labelled
 from poolwise.method.statistics import CovarianceStream, Moments
+from poolwise.method.suiting import suiting_pooling
 from poolwise.method.super_patches import super_patch_blocks
 from poolwise.method.whitening import fit_whitening, whiten
 from poolwise.support.blocks import spans
 from poolwise.support.memory import check_memory
+from poolwise.support.parameters import AUTO
 from poolwise.support.progress import Stages
 from poolwise.support.types import Array, ImageSource
 
@@ -59,13 +61,25 @@ def learn(
     engine: Threads,
     stages: Stages,
 ) -> Learned:
-    """All stages. `recipe` was checked and fitted to the images. Without candidates each image is encoded once.
+    """All stages. `recipe` was checked, decided and fitted to the images. Without candidates each image is encoded once.
 
-    targets : (n, t) numbers that selection with labels must predict
+    targets : (n, t) numbers that selection with labels must predict, and an open pooling is chosen by
     """
     rng = np.random.default_rng(seed)
     _check_directions(recipe)
+    asked, positions = recipe, recipe.descriptor.positions(images.shape[1:3])
+    recipe = replace(
+        recipe,
+        pooling=asked.pooling.choices(positions)[0].fitted_to(positions),
+        symmetry=None if asked.symmetry == AUTO else asked.symmetry,
+    )
     learned, layer = learn_codes(recipe, images, rng=rng, engine=engine, stages=stages)
+    if asked.is_open and targets is not None:
+        with stages.stage("pooling by labels") as update:
+            pooling, symmetry = suiting_pooling(asked, layer, images, targets, engine=engine, update=update)
+        recipe = replace(recipe, pooling=pooling.fitted_to(positions), symmetry=symmetry)
+        unknown = Scale.none(pooling.n_cells, pooling.width(layer.n_outputs))
+        layer = replace(layer, pooling=recipe.pooling, scale=unknown, symmetry=symmetry)
     if recipe.n_candidates is None:
         layer, features = learn_outputs(
             recipe, layer, images, keep_features, seed=seed, targets=targets, engine=engine, stages=stages
@@ -89,7 +103,7 @@ def learn_codes(
     recipe: Recipe, images: Array | ImageSource, *, rng: np.random.Generator, engine: Threads, stages: Stages
 ) -> tuple[Dictionary, Layer]:
     """Stages 1 to 4: patches, contrast, whitening, dictionary; the layer still without a scale."""
-    M = recipe.n_codes if recipe.n_candidates is None else recipe.n_candidates
+    M = recipe.n_codes if recipe.n_candidates is None else int(recipe.n_candidates)
     with stages.stage("patches"):
         P = recipe.descriptor.sample(images, recipe.n_patches, rng=rng, engine=engine)
     with stages.stage("whitening"):

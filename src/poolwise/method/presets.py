@@ -9,6 +9,13 @@ from poolwise.method.pooling import Pool
 from poolwise.method.scale import Standardize
 from poolwise.method.whitening import ZCA
 
+_PLAIN: dict[str, Any] = {
+    "n_candidates": None,
+    "selection": "affinity",
+    "projection": "nystrom",
+    "symmetry": None,
+    "n_patches": 400_000,
+}
 PRESETS: dict[str, dict[str, Any]] = {
     # Jia, Vinyals, Darrell: "Pooling-Invariant Image Feature Learning", 2012.
     "jia2012": {
@@ -18,7 +25,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "encoder": Threshold(alpha=0.25, two_sided=False),
         "pooling": Pool("average", grid=2),
         "scale": Standardize("shared", offset=0.01),
-        "n_patches": 400_000,
+        **_PLAIN,
     },
     # Coates and Ng: "The Importance of Encoding Versus Training with Sparse Coding and Vector Quantization", 2011.
     "coates2011": {
@@ -28,6 +35,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "encoder": Threshold(alpha=0.25, two_sided=True),
         "pooling": Pool("sum", grid=2),
         "scale": Standardize("cell", offset=0.01),
-        "n_patches": 400_000,
+        **_PLAIN,
     },
 }

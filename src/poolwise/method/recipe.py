@@ -17,9 +17,10 @@ from poolwise.method.scale import SCALES, Standardize
 from poolwise.method.selection import WAYS, WayName
 from poolwise.method.symmetry import SymmetryName, check_symmetry
 from poolwise.method.whitening import WHITENINGS, ZCA
-from poolwise.support.parameters import Choice, Described, Family, ParameterError, Whole, parameter
+from poolwise.support.parameters import AUTO, Choice, Described, Family, ParameterError, Whole, parameter
 
 ProjectionName = Literal["nystrom", "pca"] | None
+_CANDIDATES_PER_CODE, _MOST_CANDIDATES = 4, 1600  # of "auto": more gain little, and selection takes their third power
 
 
 @dataclass(frozen=True)
@@ -27,23 +28,25 @@ class Recipe(Described):
     """What is learned, and how. It may be made with words in place of parts; `checked` makes them objects."""
 
     n_codes: int = parameter(200, Whole(), "Codes kept.", "--codes")
-    n_candidates: int | None = parameter(
-        None, Whole(none=True), "Codes to choose from: 4 to 8 times --codes. none: K-means alone.", "--candidates"
+    n_candidates: int | str | None = parameter(
+        AUTO, Whole(none=True, word=AUTO), "Codes to choose from; auto: 4 times --codes. none: K-means alone.", "--candidates"
     )
     descriptor: Descriptor = parameter("patches", DESCRIPTORS, "What images are described by.")
     whitening: ZCA | None = parameter("std", WHITENINGS, "How patches are whitened.")
     dictionary: KMeans | RandomCodes = parameter("kmeans", DICTIONARIES, "How codes are learned.")
-    encoder: Encoder = parameter("threshold", ENCODERS, "What a code's activation is.")
-    pooling: Pooling = parameter("average", POOLINGS, "How activations are pooled.", "--pool")
+    encoder: Encoder = parameter(AUTO, ENCODERS, "What a code's activation is.")
+    pooling: Pooling = parameter(AUTO, POOLINGS, "How activations are pooled.", "--pool")
     scale: Standardize | None = parameter("shared", SCALES, "Standardise per code, or per code and cell.")
-    selection: WayName = parameter("affinity", Choice(tuple(WAYS)), "How codes are chosen from the candidates.")
+    selection: WayName = parameter(
+        AUTO, Choice((AUTO, *WAYS)), "How codes are chosen from the candidates; auto: by labels, where there are any."
+    )
     projection: ProjectionName = parameter(
         "nystrom", Choice(("nystrom", "pca", None)), "How the outputs of the codes chosen are combined."
     )
     symmetry: SymmetryName = parameter(
-        None, Choice((None, "mirror", "dihedral")), "Average over the mirror image, or over all turns and mirrors."
+        AUTO, Choice((AUTO, None, "mirror", "dihedral")), "Average over the mirror image, or over all turns and mirrors."
     )
-    n_patches: int = parameter(400_000, Whole(), "Random patches to learn from; fewer need less memory.", "--patches")
+    n_patches: int = parameter(200_000, Whole(), "Random patches to learn from; fewer need less memory.", "--patches")
     n_super_patches: int | None = parameter(
         None, Whole(2, none=True), "Random windows for the covariance; none: every cell.", "--super-patches"
     )
@@ -52,6 +55,7 @@ class Recipe(Described):
         """Every word a part, every number in its plain type; a ParameterError where a value has no meaning or two disagree."""
         values = {name: one.kind.check(one.key, getattr(self, name)) for name, one in self.parameters().items()}
         recipe = replace(self, **values)
+        recipe = replace(recipe, encoder=recipe.encoder.decided(pairs=recipe.pooling.multiplies_outputs))
         recipe.check_choice()
         if recipe.projection == "pca" and recipe.n_candidates is not None and recipe.pooling.first_order() != recipe.pooling:
             raise ParameterError(
@@ -65,7 +69,7 @@ class Recipe(Described):
                 selection=recipe.selection,
                 n_super_patches=None,
             )
-        size = "n_codes" if recipe.n_candidates is None else "n_candidates"
+        size = "n_candidates" if isinstance(recipe.n_candidates, int) else "n_codes"
         form = None if recipe.scale is None else recipe.scale.form
         if recipe.n_super_patches is not None and form == "cell" and recipe.n_candidates is not None:
             raise ParameterError(
@@ -81,14 +85,45 @@ class Recipe(Described):
             )
         return recipe
 
+    def decided(self, with_labels: bool) -> Self:
+        """Without "auto", as far as nothing has to be learned before: `suiting` chooses pooling and symmetry by labels.
+
+        >>> recipe = Recipe(n_codes=300).checked().decided(with_labels=True)
+        >>> recipe.n_candidates, recipe.selection
+        (1200, 'supervised')
+        >>> Recipe(n_codes=1600).checked().decided(with_labels=True).n_candidates is None
+        True
+        """
+        M, K, selection, symmetry = self.n_candidates, self.n_codes, self.selection, self.symmetry
+        if isinstance(M, str):
+            M = min(_CANDIDATES_PER_CODE * K, _MOST_CANDIDATES, self.n_patches)
+            M = M if M > K else None
+        if selection == AUTO:
+            selection = "supervised" if with_labels and self.n_super_patches is None else "affinity"
+        if symmetry == AUTO and not with_labels:
+            symmetry = None
+        return replace(self, n_candidates=M, selection=selection, symmetry=symmetry)
+
+    @property
+    def may_use_labels(self) -> bool:
+        """Whether labels are used where there are any."""
+        selects = self.selection == AUTO and self.n_candidates is not None
+        return self.uses_labels or self.is_open or selects
+
+    @property
+    def is_open(self) -> bool:
+        """Whether pooling or symmetry is chosen once there are codes."""
+        return self.pooling.is_open or self.symmetry == AUTO
+
     @property
     def uses_labels(self) -> bool:
-        """Whether codes are chosen with labels, or directions learned from them."""
+        """Whether labels are needed: codes are chosen with them, or directions learned from them."""
         return self.selects_by_labels or self.projects_by_labels
 
     @property
     def selects_by_labels(self) -> bool:
-        return self.n_candidates is not None and self.projection != "pca" and WAYS[self.selection].needs_labels
+        way = WAYS.get(self.selection)
+        return self.n_candidates is not None and self.projection != "pca" and way is not None and way.needs_labels
 
     @property
     def projects_by_labels(self) -> bool:
@@ -97,7 +132,7 @@ class Recipe(Described):
 
     def check_choice(self) -> None:
         """What `reselect` may change, once more together."""
-        if self.n_candidates is not None and self.n_candidates < self.n_codes:
+        if isinstance(self.n_candidates, int) and self.n_candidates < self.n_codes:
             raise ParameterError(
                 "{n_codes} codes cannot be selected from {n_candidates}; give at most as many codes as candidates",
                 n_codes=self.n_codes,
@@ -109,7 +144,8 @@ class Recipe(Described):
         descriptor = self.descriptor.fitted_to(image_shape, clip=clip)
         check_symmetry(self.symmetry, image_shape[:2])
         pooling = self.pooling.fitted_to(descriptor.positions(image_shape[:2]), clip=clip)
-        return replace(self, descriptor=descriptor, pooling=pooling)
+        symmetry = None if clip and self.symmetry == AUTO else self.symmetry
+        return replace(self, descriptor=descriptor, pooling=pooling, symmetry=symmetry)
 
 
 PARAMETERS = Recipe.parameters()

@@ -19,7 +19,7 @@ from poolwise.support.parameters import ParameterError
 if TYPE_CHECKING:
     from poolwise.support.types import Array
 
-SymmetryName = Literal["mirror", "dihedral"] | None
+SymmetryName = Literal["auto", "mirror", "dihedral"] | None  # "auto" is decided in fit: None or "mirror"
 N_COPIES: dict[SymmetryName, int] = {None: 1, "mirror": 2, "dihedral": 8}
 
 

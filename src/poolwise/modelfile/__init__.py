@@ -175,6 +175,7 @@ class Description:
 
     format, kind, libraries : as in the file    parameters, notes, fitted : of the features    classifier : its JSON, or None
     layer : without its numbers: zeros, which take no memory    n_candidates : M, or None    is_slim : saved without candidates
+    chosen_by : how codes were selected, "auto" where a slim file does not hold it
     saved : when    provenance : what the caller of `save` gave
     """
 
@@ -190,6 +191,7 @@ class Description:
     libraries: dict[str, str]
     saved: str
     provenance: dict[str, Any]
+    chosen_by: str
 
 
 def describe(path: str | os.PathLike[str]) -> Description:
@@ -211,6 +213,7 @@ def describe(path: str | os.PathLike[str]) -> Description:
             document["libraries"],
             document["provenance"]["saved"],
             document["provenance"]["told"],
+            features.chosen_by(own),
         )
 
 

@@ -122,6 +122,14 @@ def n_candidates(part: dict[str, Any]) -> int | None:
     return int(part["layers"][0]["codes"]) if projection is not None and projection["kind"] == "pca" else None
 
 
+def chosen_by(part: dict[str, Any]) -> str:
+    """How codes were selected; "auto" where a slim file does not hold it."""
+    given, candidates = str(part["parameters"]["selection"]), part["candidates"]
+    if given != "auto" or candidates is None:
+        return given
+    return "affinity" if candidates["labelled"] is None else "supervised"
+
+
 def is_slim(part: dict[str, Any]) -> bool:
     """Whether candidates were left out."""
     return part["candidates"] is None and n_candidates(part) is not None
@@ -160,7 +168,8 @@ def build(part: dict[str, Any], arrays: dict[str, Array]) -> PooledFeatures:
     def below(place: str) -> dict[str, Array]:
         return {name.removeprefix(place): array for name, array in arrays.items() if name.startswith(place)}
 
-    model, fitted, layer = PooledFeatures(**from_json(PooledFeatures, part["parameters"])), part["fitted"], shell(part)
+    fitted, layer = part["fitted"], shell(part)
+    model = PooledFeatures(**from_json(PooledFeatures, part["parameters"]))
     names = fitted["feature_names"]
     nothing = np.empty((0, *layer.image_shape))
     known = None if names is None else np.array(names, object)

@@ -77,6 +77,8 @@ def shell(value: Any, where: str) -> Layer:
         for name, family in (("descriptor", DESCRIPTORS), ("encoder", ENCODERS), ("pooling", POOLINGS))
     }
     pooling, encoder, K = parts["pooling"], parts["encoder"], value["codes"]
+    if pooling.is_open:
+        raise ModelFileError(f"{where}.pooling must be decided; it is {pooling!r}")
     if pooling.n_cells > _MOST_CELLS:
         raise ModelFileError(f"{where}.pooling has {pooling.n_cells} cells; a file may have {_MOST_CELLS}")
     h, w = parts["descriptor"].positions((H, W))

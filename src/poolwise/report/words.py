@@ -14,7 +14,11 @@ from poolwise.method.symmetry import N_COPIES
 from poolwise.report.study import Findings
 
 _COLOURS = {1: "grey", 3: "colour"}
-_WHY = {"random": "at random", "supervised": "because together they predict the labels best"}
+_WHY = {
+    "random": "at random",
+    "supervised": "because together they predict the labels best",
+    "auto": "by how they respond to the images",
+}
 _NOTED = {
     "max": "how strongly it is present",
     "both": "how much of it there is and how strongly it is present",
@@ -38,7 +42,7 @@ def one_line(found: Findings) -> str:
     features, classifier, layer = found.features, found.classifier, found.features.layer_
     (H, W, c), (ph, pw), K, cells = layer.image_shape, layer.descriptor.window(1, 1), len(layer.codes), layer.n_cells
     M = features.n_candidates_
-    why = _WHY.get(features.selection, "because their responses differ most once pooled")
+    why = _WHY.get(features.chosen_by_, "because their responses differ most once pooled")
     kept = f", kept of {M:,} {why}," if M is not None and M > K else ""
     asked = _NOTED.get(layer.pooling.word, "how much of it there is")
     asked += _outputs(layer.encoder)
@@ -59,7 +63,7 @@ def _outputs(encoder: Encoder) -> str:
         return ""
     *most, last = (f"{alpha:g}" for alpha in encoder.thresholds)
     above = f" above each of the thresholds {', '.join(most)} and {last}" if most else ""
-    also = " for the pattern and for its negative" * encoder.two_sided
+    also = " for the pattern and for its negative" * bool(encoder.two_sided)
     return f",{above}{' and' * bool(above and also)}{also},"
 
 
@@ -89,11 +93,15 @@ def note_on_work(layer: Layer) -> str:
 
 
 def parameters(features: PooledFeatures, classifier: ClassifierMixin | None) -> dict[str, str]:
-    """For anyone who wants to do it again."""
-    params = features.get_params(deep=True)
+    """For anyone who wants to do it again: what "auto" became in its place."""
+    params, layer = features.get_params(deep=True), features.layer_
+    decided = {"n_candidates": features.n_candidates_, "selection": features.chosen_by_, "symmetry": layer.symmetry}
+    for place, learned in (("encoder", layer.encoder), ("pooling", layer.pooling)):
+        decided |= {place: learned.word} | {f"{place}__{name}": value for name, value in learned.get_params().items()}
+    params |= {name: value for name, value in decided.items() if params.get(name) == "auto"}
     words = {name: part.word for name, family in FAMILIES.items() if (part := family.check(name, params[name])) is not None}
     rows = {name.replace("__", " "): _plain(words.get(name, value)) for name, value in sorted(params.items())}
-    made = features.layer_.projection
+    made = layer.projection
     if params["projection"] is not None and (made is None or made.kind != params["projection"]):
         rows["projection"] += ", not used"
     if params["n_candidates"] is None:

@@ -24,7 +24,7 @@ from poolwise.support.types import Array
 M, K = 3200, 256
 VARIANTS: dict[str, dict[str, Any]] = {
     "6×6 average": {},  # as in the tables
-    "8×8 max": {"descriptor__size": 8, "pooling": "max"},  # as in the paper's plot
+    "8×8 max": {"descriptor__size": 8, "pooling__how": "max"},  # as in the paper's plot
 }
 _PATCHES = 100_000
 _MOST_IMAGES = 2_000

@@ -27,7 +27,7 @@ from poolwise.method.scale import Scale, Standardize
 from poolwise.method.selection import WayName
 from poolwise.method.symmetry import SymmetryName
 from poolwise.method.whitening import ZCA
-from poolwise.reproduction.protocols import PROTOCOLS, Data, Settings
+from poolwise.reproduction.protocols import PROTOCOLS, Data, Settings, draw_labels
 from poolwise.reproduction.store import Store
 from poolwise.support.progress import Stages
 from poolwise.support.randomness import seed_of
@@ -56,8 +56,8 @@ class Setting:
     name: str
     K: int
     selection: WayName | None = "supervised"
-    encoder: Encoder = Threshold()
-    pooling: Pooling = Pool(grid=2)
+    encoder: Encoder = Threshold(0.25, two_sided=False)
+    pooling: Pooling = Pool("average", grid=2)
     symmetry: SymmetryName = None
     mirrored: bool = False
     patch_size: int | None = None
@@ -230,17 +230,3 @@ class Source:
             "products": round(sum(layer.multiply_adds.values()) / positions / len(layer.whitening.W)),
             "ms": round(ms, 3),
         }
-
-
-def draw_labels(data: Data, per_class: int, seed: list[int]) -> Data:
-    """The data with that many training images of each class, drawn at random.
-
-    >>> y = np.array([0, 1, 0, 1, 0, 1])
-    >>> few = draw_labels(Data(np.arange(6), y, np.arange(2), y[:2]), 2, [0])
-    >>> np.bincount(few.train_labels)
-    array([2, 2])
-    """
-    rng = np.random.default_rng(seed)
-    y = data.train_labels
-    rows = np.sort(np.concatenate([rng.choice(np.flatnonzero(y == c), per_class, replace=False) for c in np.unique(y)]))
-    return replace(data, train=data.train[rows], train_labels=y[rows])

@@ -31,7 +31,7 @@ class Experiment:
     name : on the command line    title : a line for people
     section : what came out, in Markdown; pictures in it by file name    pictures : by file name, drawn from the store alone
     cells : for the first run    variants : models to take apart, of `anatomy.VARIANTS`
-    settings : rows of a budget, measured apart from cells
+    settings : rows of a budget, measured apart from cells    defaults : data sets that the defaults are measured on
     runs : as many as the paper's table has, unless another number is given
     """
 
@@ -41,6 +41,7 @@ class Experiment:
     cells: Callable[[], list[Cell]] = _no_cells
     variants: tuple[str, ...] = ()
     settings: "tuple[Setting, ...]" = ()
+    defaults: tuple[str, ...] = ()
     pictures: Callable[[Results], Pictures] = _no_pictures
     runs: int = 5
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from poolwise.datasets import fetch_cifar10, fetch_cub200, fetch_stl10
+from poolwise.datasets import fetch_cifar10, fetch_cub200, fetch_stl10, load_photos
 from poolwise.datasets.eurosat import read_packed
 from poolwise.datasets.home import data_folder
 from poolwise.estimators import PooledFeatures
@@ -79,6 +79,30 @@ def _cifar10_part(home: Home) -> Data:
     return Data(x[:10_000], y[:10_000], x[40_000:45_000], y[40_000:45_000])
 
 
+def _cifar10_few(home: Home) -> Data:
+    """400 training images of each class, drawn at random."""
+    return draw_labels(_cifar10(home), 400, [0, 0])
+
+
+def draw_labels(data: Data, per_class: int, seed: list[int]) -> Data:
+    """The data with that many training images of each class, drawn at random.
+
+    >>> y = np.array([0, 1, 0, 1, 0, 1])
+    >>> few = draw_labels(Data(np.arange(6), y, np.arange(2), y[:2]), 2, [0])
+    >>> np.bincount(few.train_labels)
+    array([2, 2])
+    """
+    rng = np.random.default_rng(seed)
+    y = data.train_labels
+    rows = np.sort(np.concatenate([rng.choice(np.flatnonzero(y == c), per_class, replace=False) for c in np.unique(y)]))
+    return replace(data, train=data.train[rows], train_labels=y[rows])
+
+
+def _photos(home: Home) -> Data:
+    train, test = (load_photos(subset=part) for part in ("train", "test"))
+    return Data(train.images, train.target, test.images, test.target)
+
+
 def _stl10(home: Home) -> Data:
     """Everything is learned from the 5,000 training images."""
     train, test = (fetch_stl10(data_home=home, subset=part) for part in ("train", "test"))
@@ -114,6 +138,8 @@ _BIRDS = {"descriptor__size": 5, "pooling": Pool("max", grid=4)}
 PROTOCOLS = {
     "cifar10": Protocol("CIFAR-10", _cifar10),
     "cifar10-10000": Protocol("CIFAR-10, 10,000 training images, 5,000 others held out", _cifar10_part, n_images=15_000),
+    "cifar10-400": Protocol("CIFAR-10, 400 training images a class", _cifar10_few, n_images=14_000),
+    "photos": Protocol("the embedded photos", _photos, n_images=4_800),
     "stl10": Protocol("STL-10 at 32×32, codes from the training images", _stl10, n_images=13_000),
     "stl10-unlabeled": Protocol("STL-10 at 32×32", _stl10_unlabeled, n_images=113_000),
     # (p / 255 - mean) / (std + 10) is (p - mean) / (std + 2550) of pixels in 0..255

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from poolwise import __version__
-from poolwise.reproduction import budget
+from poolwise.reproduction import budget, defaults
 from poolwise.reproduction.anatomy import taken_apart
 from poolwise.reproduction.cells import Cell, a_quarter, in_runs
 from poolwise.reproduction.classify import classify
@@ -73,7 +73,9 @@ def run(
         taken_apart(store, settings, variant, seed, quick)
     for one in chosen:
         wanted = [row for row in one.settings if not codes or row.K in codes]
-        budget.measure(wanted, store, settings, say, seeds=range(seed, seed + (runs or one.runs)), quick=quick)
+        seeds = range(seed, seed + (runs or one.runs))
+        budget.measure(wanted, store, settings, say, seeds=seeds, quick=quick)
+        defaults.measure(one.defaults, store, settings, say, seeds=seeds, quick=quick)
 
 
 def _order(cell: Cell) -> tuple[int, str, int]:

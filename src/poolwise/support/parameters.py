@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 MOST_WHOLE = 2**31 - 1
 MOST_NUMBERS = 16
 LARGEST_REAL = 1e18  # its square is still a float32
+AUTO = "auto"  # decided from the images, their labels, or other parameters
 
 
 class _Mention(Enum):
@@ -141,11 +142,14 @@ class Number:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A number as above, or a tuple of different ones, which comes back ascending."""
+    """A number as above, or a tuple of different ones, which comes back ascending; or the word `word`, where that is given."""
 
     least: float = 0.0
+    word: str = ""
 
     def check(self, name: str, value: Any) -> Any:
+        if self.word and isinstance(value, str) and value == self.word:
+            return value
         if not isinstance(value, tuple | list):
             return Number(self.least).check(name, value)
         numbers = sorted(Number(self.least).check(name, one) for one in value)
@@ -168,11 +172,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Flag:
-    """True or False. `off` is the option for False, next to the parameter's own."""
+    """True or False; or the word `word`, where that is given. `off` is the option for False, next to the parameter's own."""
 
     off: str = ""
+    word: str = ""
 
-    def check(self, name: str, value: Any) -> bool:
+    def check(self, name: str, value: Any) -> Any:
+        if self.word and isinstance(value, str) and value == self.word:
+            return value
         is_numpys = str(getattr(value, "dtype", "")) == "bool" and getattr(value, "shape", None) == ()
         if not isinstance(value, bool) and not is_numpys:
             raise _refuse(name, "True or False", value)
@@ -194,14 +201,19 @@ class Size:
 
 @dataclass(frozen=True)
 class Grids:
-    """A grid of cells, 2 or (2, 3), or a list of them, a pyramid."""
+    """A grid of cells, 2 or (2, 3), or a list of them, a pyramid; or the word `word`, where that is given."""
 
-    def check(self, name: str, value: Any) -> tuple[tuple[int, int], ...]:
+    word: str = ""
+
+    def check(self, name: str, value: Any) -> Any:
+        if self.word and isinstance(value, str) and value == self.word:
+            return value
+        also = f", or {self.word!r}" * bool(self.word)
         levels = value if isinstance(value, list) else [value]
         grids = tuple(level if isinstance(level, tuple) else (level, level) for level in levels)
         for pair in grids:
             if len(pair) != 2 or not all(isinstance(n, Integral) and not isinstance(n, bool) and int(n) >= 1 for n in pair):
-                raise _refuse(name, "a whole number, (rows, columns), or a list of these", value)
+                raise _refuse(name, f"a whole number, (rows, columns), or a list of these{also}", value)
         if not grids or len(set(grids)) < len(grids):
             raise _refuse(name, "at least one grid and, in a pyramid, each a different one", value)
         return tuple((int(rows), int(columns)) for rows, columns in grids)
@@ -327,7 +339,7 @@ class Family(Generic[P]):
     def switched(self, part: Any, word: str) -> P:
         """What a word names; where that is another form of the same part, with the other values of `part`."""
         cls = self.by_word[word]
-        if not isinstance(part, cls):
+        if not isinstance(part, cls) or (cls.word_field is None and part.word != word):
             return cls.of_word(word)
         return part if cls.word_field is None else part.but(**{cls.word_field: word})
 

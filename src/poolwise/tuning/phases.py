@@ -148,13 +148,23 @@ class Phases:
     def _combine(self, before: Rung, rung: Rung, until: tuple[float, float] = _ENDS["combinations"]) -> None:
         """The best third of the rung before, and combinations of what was good, a few at a time."""
         survivors = [trial.setting for trial in keep(self._of(before))] if self._of(before) else []
-        first = [] if before == rung else survivors
+        first = [] if before == rung else [*self._like_defaults(before), *survivors]
         while True:
             made = combinations(list(self.trials.values()), self.space)
             settings = [*first[:2], *made[:_AT_ONCE], *first[2:], *made[_AT_ONCE:]]
             if not self._try("combinations", settings, rung, until, most=_AT_ONCE + len(first[:2])):
                 return
             first = []
+
+    def _like_defaults(self, rung: Rung) -> list[Setting]:
+        """What `PooledFeatures()` may decide for these images: a search should not end below it."""
+        tried = [trial for trial in self._of(rung) if trial.setting.pool in ("average", "max")]
+        if not tried:
+            return []
+        best = max(tried, key=lambda trial: trial.score).setting
+        usual = self.space.base.but(grid=best.grid, pool=best.pool, alpha=(0.25, 1.0), two_sided=True)
+        usual = usual.but(selection=self.space.values["selection"][-1])
+        return [usual.but(symmetry="mirror"), usual]
 
     def _next_rung(self, rung: Rung) -> Rung:
         """Three times as many images, or all where these are hardly more."""

@@ -14,6 +14,7 @@ from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Standardize
 from poolwise.method.symmetry import SymmetryName
 from poolwise.method.whitening import ZCA
+from poolwise.support.parameters import AUTO
 
 CANDIDATES_PER_CODE = 4
 FIRST_OFFSET = 0.01  # of the scale of first-order features
@@ -92,7 +93,7 @@ class Setting:
             pooling=self.pooling,
             scale=Standardize(offset=self.scale_offset),
             symmetry=self.symmetry,
-            selection="supervised" if self.selection == "supervised" else "affinity",
+            selection="supervised" if self.selection == "supervised" else "auto",
             **more,
         )
 
@@ -115,7 +116,7 @@ class Setting:
         own, usual = self.recipe(), PooledFeatures().recipe
         word = "second_order" if self.is_second_order else self.pool
         pooling = POOLINGS.switched(usual.pooling, word)
-        encoder = usual.encoder if isinstance(usual.encoder, Threshold) else Threshold()
+        encoder = Threshold.of_word(AUTO).decided(pairs=self.is_second_order)
         M = self.n_candidates
         found = [(f"--codes {self.n_codes}", self.n_codes == usual.n_codes)]
         found.append((f"--candidates {'none' if M is None else M}", M == usual.n_candidates))
@@ -126,7 +127,8 @@ class Setting:
             found.append((f"--normalize {self.pool}", pooling.normalize == self.pool))
             directions = "none" if self.directions is None else self.directions
             found.append((f"--directions {directions}", pooling.directions == self.directions))
-        found.append((f"--grid {','.join(map(str, self.grid))}", pooling.grids == own.pooling.grids))
+        same_grid = not pooling.is_open and pooling.grids == own.pooling.grids
+        found.append((f"--grid {','.join(map(str, self.grid))}", same_grid))
         found.append((f"--alpha {','.join(f'{alpha:g}' for alpha in self.alpha)}", encoder.thresholds == self.alpha))
         found.append(("--two-sided" if self.two_sided else "--one-sided", encoder.two_sided == self.two_sided))
         found.append((f"--patch-size {self.patch_size}", usual.descriptor == own.descriptor))

@@ -171,7 +171,7 @@ def fit(
         "classes": None if svm is None else len(svm.classes_),
         "gamma": None if svm is None else svm.gamma_,
         "held_out": getattr(svm, "held_out_", None),
-        "features_saw_labels": features.recipe.uses_labels,
+        "features_saw_labels": features.saw_labels_,
         "directions_saw_labels": features.recipe.projects_by_labels,
         "converged": None if svm is None else bool(svm.converged_),
         "seconds": round(seconds, 3),
@@ -215,7 +215,7 @@ def estimators(
             return features, None
         if gamma is None and preset is None:
             gamma = "auto"
-        svm = LinearSVMCV(cv=_FOLDS, **common) if classifier == "cv" else LinearSVM(gamma, **common)
+        svm = LinearSVMCV(**common) if classifier == "cv" else LinearSVM(gamma, **common)
         svm.check_parameters(svm.get_params())
     except ValueError as error:
         raise click.UsageError(in_options(error, command)) from error

@@ -113,7 +113,8 @@ def _in_one_line(description: "Description", classes: int | None) -> str:
     kind = None if layer.projection is None else layer.projection.kind
     chosen = ""
     if M is not None and not layer.projects_all_codes:
-        chosen = f" selected from {M:,} by {WAYS[description.parameters['selection']].title}"
+        way = WAYS.get(description.chosen_by)
+        chosen = f" selected from {M:,}" + ("" if way is None else f" by {way.title}")
     grids = " + ".join(f"{rows}×{columns}" for rows, columns in layer.pooling.grids)
     classifier = "" if classes is None else f", and a linear SVM for {classes:,} classes"
     pooling = _POOLINGS.get(layer.pooling.word, layer.pooling.word)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _GAMMA = 0.005  # the same for all sizes, so that their law is not one of γ
 
+_ANY_POSITIONS = (1 << 20, 1 << 20)  # so many that every grid fits
+
 
 @click.command(
     "plan",
@@ -195,15 +197,16 @@ def _that_fit(ctx: click.Context, features: "PooledFeatures", n: int) -> "tuple[
     from poolwise.support.memory import physical_bytes
 
     here, recipe, sizes = physical_bytes(), features.recipe, ctx.params["sizes"]
+    pooling = max(recipe.pooling.choices(_ANY_POSITIONS), key=lambda one: one.n_cells)  # the largest that may be chosen
 
     def is_too_large(K: int) -> bool:
-        return here is not None and fit_bytes(recipe.pooling, recipe.encoder.sides * K, n) > here
+        return here is not None and fit_bytes(pooling, recipe.encoder.sides * K, n) > here
 
     def refusal(option: str, K: int) -> str:
         outputs = recipe.encoder.sides * K
-        d = recipe.pooling.n_cells * (recipe.pooling.directions_kept(outputs) or recipe.pooling.width(outputs))
-        needed = fit_bytes(recipe.pooling, outputs, n) / 1e9
-        second = " or --directions" * isinstance(recipe.pooling, SecondOrder)
+        d = pooling.n_cells * (pooling.directions_kept(outputs) or pooling.width(outputs))
+        needed = fit_bytes(pooling, outputs, n) / 1e9
+        second = " or --directions" * isinstance(pooling, SecondOrder)
         return (
             f"{option} {K} gives {d:,} features, and to learn from those of {n:,} images takes {needed:,.1f} GB, more than "
             f"this machine has ({(here or 0) / 1e9:,.1f} GB); give smaller {option}{second}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from poolwise.support.parameters import Part
 
@@ -43,6 +43,10 @@ class Encoder(Part):
 
     coupled: ClassVar[bool]
     signed: ClassVar[bool] = False
+
+    def decided(self, *, pairs: bool) -> Self:
+        """Itself without "auto"; pairs : whether pooling multiplies outputs with each other, so that few should do"""
+        return self
 
     @property
     def sides(self) -> int:

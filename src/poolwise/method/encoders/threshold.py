@@ -11,11 +11,11 @@ d_k : a code    p : a whitened patch    α : the threshold
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from poolwise.method.encoders.base import Encoder, Folded
 from poolwise.support.lazy import np
-from poolwise.support.parameters import Flag, Numbers, parameter
+from poolwise.support.parameters import AUTO, Flag, Numbers, parameter
 
 if TYPE_CHECKING:
     from poolwise.method.whitening import Whitening
@@ -28,10 +28,11 @@ class Threshold(Encoder):
 
     Parameters
     ----------
-    alpha : float or tuple of float
-        α. Several share the product, so they cost next to nothing, and give as many times the features.
-    two_sided : bool
-        Also max(0, -d_k·p - α): 2K activations.
+    alpha : float, tuple of float or "auto"
+        α. Several share the product, so they cost next to nothing, and give as many times the features. "auto": 0.25 and 1,
+        or with second-order pooling, whose features grow with the square of outputs, 0.25.
+    two_sided : bool or "auto"
+        Also max(0, -d_k·p - α): 2K activations. "auto": unless pooling is of second order.
 
     Examples
     --------
@@ -41,11 +42,27 @@ class Threshold(Encoder):
     array([[0.55, 0.  , 0.05, 0.  ]])
     """
 
-    words = ("threshold",)
+    words = (AUTO, "threshold")
     coupled = False
 
-    alpha: float | tuple[float, ...] = parameter(0.25, Numbers(), "The threshold, or several: 0.25,1.")
-    two_sided: bool = parameter(False, Flag(off="--one-sided"), "Also activations of a code's negative.")
+    alpha: float | tuple[float, ...] | str = parameter(0.25, Numbers(word=AUTO), "The threshold, or several: 0.25,1.")
+    two_sided: bool | str = parameter(False, Flag("--one-sided", AUTO), "Also activations of a code's negative.")
+
+    @classmethod
+    def of_word(cls, word: str) -> Self:
+        return cls(AUTO, AUTO) if word == AUTO else cls()
+
+    @property
+    def word(self) -> str:
+        return AUTO if self.alpha == self.two_sided == AUTO else "threshold"
+
+    def decided(self, *, pairs: bool) -> Self:
+        """
+        >>> Threshold("auto", "auto").decided(pairs=False), Threshold("auto", "auto").decided(pairs=True)
+        (Threshold(alpha=(0.25, 1.0), two_sided=True), Threshold())
+        """
+        alpha = (0.25 if pairs else (0.25, 1.0)) if self.alpha == AUTO else self.alpha
+        return self.but(alpha=alpha, two_sided=not pairs if self.two_sided == AUTO else self.two_sided)
 
     @property
     def thresholds(self) -> tuple[float, ...]:

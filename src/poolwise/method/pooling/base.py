@@ -24,6 +24,15 @@ class Pooling(Part):
         """(rows, columns) of each level of the pyramid."""
 
     @property
+    def is_open(self) -> bool:
+        """Whether it is decided in `fit`, from the images: one of `choices`."""
+        return False
+
+    def choices(self, positions: tuple[int, int]) -> tuple[Pooling, ...]:
+        """What an open one may become on (h, w) positions; the first where there are no labels to choose by."""
+        return (self,)
+
+    @property
     def n_cells(self) -> int:
         return sum(rows * columns for rows, columns in self.grids)
 
@@ -38,6 +47,11 @@ class Pooling(Part):
     def needs_labels(self, outputs: int) -> bool:
         """Whether those directions are learned from labels."""
         return False
+
+    @property
+    def multiplies_outputs(self) -> bool:
+        """Whether outputs are multiplied with each other."""
+        return self.products(1) > 0
 
     def products(self, outputs: int) -> int:
         """Multiplications with an addition per position."""

@@ -14,19 +14,27 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from poolwise.method.pooling.base import Pooling
 from poolwise.support.lazy import np
-from poolwise.support.parameters import Choice, Grids, parameter
+from poolwise.support.parameters import AUTO, Choice, Grids, parameter
 
 if TYPE_CHECKING:
     from poolwise.method.pooling.cells import Cells, Grid
     from poolwise.support.types import Array
 
-How = Literal["average", "max", "sum", "rms", "both"]
+How = Literal["auto", "average", "max", "sum", "rms", "both"]
 _BOTH: tuple[How, How] = ("average", "max")
+_CHOSEN_FROM: dict[How, tuple[int, ...]] = {
+    "average": (2, 1, 3, 4),
+    "max": (2, 3, 4),
+}  # grids of "auto"; the first without labels
+_LEAST_SIDE = 2  # positions along the side of a cell of "auto"
 
 
 @dataclass(frozen=True, repr=False)
 class Pool(Pooling):
     """Average, maximum, sum or root mean square of each output in each cell, or average and maximum.
+
+    "auto" is decided in `fit`: with labels, the average over 1, 2, 3 or 4 cells a side or the maximum over 2, 3 or 4,
+    whichever predicts the labels best when each image is left out in turn; without labels, the average over 2×2.
 
     Average keeps how much of a pattern there is and suits small images and many of them; max keeps whether it occurs at all,
     and suits large images and fine grids. "both" is for where neither is clearly better: twice the features at nearly the
@@ -34,20 +42,46 @@ class Pool(Pooling):
 
     Parameters
     ----------
-    how : {"average", "max", "sum", "rms", "both"}
-    grid : int, (rows, columns) or list of these
+    how : {"auto", "average", "max", "sum", "rms", "both"}
+    grid : "auto", int, (rows, columns) or list of these
         Cells to pool over; a list is a pyramid.
     """
 
-    words = ("average", "max", "sum", "rms", "both")
+    words = ("auto", "average", "max", "sum", "rms", "both")
     word_field = "how"
 
     how: How = parameter("average", Choice(words), "How activations are pooled.", "--pool")
-    grid: Grid = parameter(2, Grids(), "Cells to pool over: 2, 2x3, or a pyramid 1,2,4; may be repeated.")
+    grid: Grid | str = parameter(2, Grids(AUTO), "Cells to pool over: auto, 2, 2x3, or a pyramid 1,2,4; may be repeated.")
+
+    @classmethod
+    def of_word(cls, word: str) -> Self:
+        return cls(word, AUTO) if word == AUTO else cls(word)  # type: ignore[arg-type]
+
+    @property
+    def is_open(self) -> bool:
+        return self.how == AUTO or self.grid == AUTO
+
+    def choices(self, positions: tuple[int, int]) -> tuple[Pool, ...]:
+        """
+        >>> Pool("max", grid="auto").choices((27, 27))
+        (Pool(how='max'), Pool(how='max', grid=3), Pool(how='max', grid=4))
+        >>> Pool("auto", grid=2).choices((27, 27))
+        (Pool(), Pool(how='max'))
+        """
+        hows: tuple[How, ...] = tuple(_CHOSEN_FROM) if self.how == AUTO else (self.how,)
+        found = []
+        for how in hows:
+            grids = _CHOSEN_FROM.get(how, _CHOSEN_FROM["average"]) if self.grid == AUTO else (self.grid,)
+            found += [Pool(how, grid) for grid in grids]
+        fitting = [pool for pool in found if self.grid != AUTO or _LEAST_SIDE * pool.grids[0][0] <= min(positions)]
+        return tuple(fitting) or (Pool(hows[0], 1),)
 
     @property
     def grids(self) -> tuple[tuple[int, int], ...]:
-        return Grids().check("Pool.grid", self.grid)
+        if isinstance(self.grid, str):
+            raise ValueError(f"{self!r} is decided in fit; the layer that was learned has the grid chosen")
+        found: tuple[tuple[int, int], ...] = Grids().check("Pool.grid", self.grid)
+        return found
 
     def width(self, outputs: int) -> int:
         return 2 * outputs if self.how == "both" else outputs
@@ -58,6 +92,8 @@ class Pool(Pooling):
     def fitted_to(self, positions: tuple[int, int], *, clip: bool = False) -> Self:
         from poolwise.method.pooling.cells import cut_cells
 
+        if self.is_open:
+            return self.but(**self.choices(positions)[0].get_params()).fitted_to(positions, clip=clip) if clip else self
         grids = self.grids
         if clip:
             grids = tuple(dict.fromkeys((1, min(columns, positions[1])) for _, columns in grids))
@@ -65,7 +101,9 @@ class Pool(Pooling):
         return self.but(grid=list(grids))
 
     def statistics(self, F: Array) -> Array:
-        return pool_activations(F * F if self.how == "rms" else F, "average" if self.how == "rms" else self.how, self.grid)
+        return pool_activations(
+            F * F if self.how == "rms" else F, "average" if self.how == "rms" else self.how, list(self.grids)
+        )
 
     def normalized(self, x: Array) -> Array:
         return np.sqrt(x) if self.how == "rms" else x
@@ -132,12 +170,12 @@ def pool_activations(F: Array, how: How, grid: Grid = 2) -> Array:
 
     reduce: dict[str, Callable[[Array], Array]] = {
         "average": lambda f: f.mean(axis=0),
-        "sum": lambda f: f.sum(axis=0),
         "max": lambda f: f.max(axis=0),
+        "sum": lambda f: f.sum(axis=0),
         "rms": lambda f: np.sqrt((f**2).mean(axis=0)),
         "both": lambda f: np.concatenate([f.mean(axis=0), f.max(axis=0)]),
     }
-    Choice(Pool.words).check("Pool.how", how)
+    Choice(Pool.words[1:]).check("Pool.how", how)  # not "auto"
     h, w, K = F.shape
     pooled = []
     for rows, columns in as_grids(grid):

@@ -96,7 +96,7 @@ class SecondOrder(Pooling):
         return outputs * outputs
 
     def fitted_to(self, positions: tuple[int, int], *, clip: bool = False) -> Self:
-        return self.but(grid=Pool(grid=self.grid).fitted_to(positions, clip=clip).grid)
+        return self.but(grid=self.first_order().fitted_to(positions, clip=clip).grid)
 
     def first_order(self) -> Pool:
         return Pool("average", grid=self.grid)

@@ -1,16 +1,17 @@
 """The ways to choose K of M codes from how they respond after pooling (stage 10 of the method).
 
 A way is a function (C, K, *, rng, engine, update) -> Selection; a new one is a function in a file here and a line in WAYS.
-Which when: `supervised` is the most accurate where images have labels; `affinity` is the paper's and as good as any without
-them; `kmedoids` has the same objective and needs no messages; `greedy` explains the most variance and is the fastest above a
-few hundred codes; `random` is what any claim must be compared with.
+"auto" is `supervised` with labels and `affinity` without. Which when: `supervised` is the most accurate where images have
+labels; `affinity` is the paper's and as good as any without them; `kmedoids` has the same objective and needs no messages;
+`greedy` explains the most variance and is the fastest above a few hundred codes; `random` is what any claim must be compared
+with.
 
 C : (M, M) covariance of pooled activations
 """
 
 from typing import Literal, NamedTuple
 
-WayName = Literal["affinity", "kmedoids", "greedy", "cholesky", "random", "authors", "supervised"]
+WayName = Literal["auto", "affinity", "kmedoids", "greedy", "cholesky", "random", "authors", "supervised"]
 
 
 class Way(NamedTuple):

@@ -16,7 +16,8 @@ from poolwise.reproduction.results import NOTHING, Results, table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MANY = Threshold(alpha=(0.25, 1.0), two_sided=True)
+_MANY, _TWO_SIDES = Threshold(alpha=(0.25, 1.0), two_sided=True), Threshold(0.25, two_sided=True)
+_ONE_CELL, _THREE_BY_THREE = Pool("average", grid=1), Pool("average", grid=3)
 _PICTURE = "budget.png"
 _WAY_NAMES: dict[WayName, str] = {"random": ", random codes", "affinity": ", affinity", "supervised": ""}
 _SECOND_ORDER_WAYS: tuple[WayName | None, ...] = (None, "random", "affinity", "supervised")
@@ -30,11 +31,11 @@ _MANY_NAME = "two sides, two thresholds"
 
 FRONTIER = (
     Setting("cifar10", f"{_MANY_NAME}, 2×2", 200, encoder=_MANY, gammas=(0.001, 0.003, 0.01), runs=1),
-    Setting("cifar10", "the same, 3×3, mirrored training rows", 200, encoder=_MANY, pooling=Pool(grid=3), mirrored=True,
+    Setting("cifar10", "the same, 3×3, mirrored training rows", 200, encoder=_MANY, pooling=_THREE_BY_THREE, mirrored=True,
             gammas=(0.001, 0.003, 0.01)),
-    Setting("cifar10", "the same, 3×3, mirror symmetry", 200, encoder=_MANY, pooling=Pool(grid=3), symmetry="mirror",
+    Setting("cifar10", "the same, 3×3, mirror symmetry", 200, encoder=_MANY, pooling=_THREE_BY_THREE, symmetry="mirror",
             gammas=(0.001, 0.003, 0.01)),
-    Setting("cifar10", "the same, 3×3, mirror symmetry", 100, encoder=_MANY, pooling=Pool(grid=3), symmetry="mirror",
+    Setting("cifar10", "the same, 3×3, mirror symmetry", 100, encoder=_MANY, pooling=_THREE_BY_THREE, symmetry="mirror",
             gammas=(0.0003, 0.001, 0.003)),
     Setting("cifar10", f"{_MANY_NAME}, 2×2, mirror symmetry, K-means", 1600, None, encoder=_MANY, symmetry="mirror",
             gammas=(0.003, 0.01, 0.03), runs=1),
@@ -58,24 +59,25 @@ FRONTIER = (
             gammas=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3)),
     Setting("cifar10", f"{_ROOT}, 3,000 directions a cell", 200, pooling=SecondOrder(2, directions=3000), symmetry="mirror",
             gammas=(0.003, 0.01, 0.03), runs=1),
-    Setting("stl10", f"{_MANY_NAME}, 3×3, mirrored training rows", 200, encoder=_MANY, pooling=Pool(grid=3), mirrored=True,
+    Setting("stl10", f"{_MANY_NAME}, 3×3, mirrored training rows", 200, encoder=_MANY, pooling=_THREE_BY_THREE, mirrored=True,
             gammas=(0.01, 0.03, 0.1, 0.3)),
-    Setting("stl10", f"{_MANY_NAME}, 3×3, mirror symmetry", 200, encoder=_MANY, pooling=Pool(grid=3), symmetry="mirror",
+    Setting("stl10", f"{_MANY_NAME}, 3×3, mirror symmetry", 200, encoder=_MANY, pooling=_THREE_BY_THREE, symmetry="mirror",
             gammas=(0.01, 0.03, 0.1, 0.3)),
     Setting("stl10", _ROOT, 100, pooling=SecondOrder(2), symmetry="mirror", gammas=(0.03, 0.1, 0.3, 1.0)),
-    Setting("eurosat", "two sides, one cell, 3×3 patches", 200, encoder=Threshold(two_sided=True), pooling=Pool(grid=1),
+    Setting("eurosat", "two sides, one cell, 3×3 patches", 200, encoder=_TWO_SIDES, pooling=_ONE_CELL,
             patch_size=3, gammas=(0.001, 0.003, 0.01, 0.05)),
-    Setting("eurosat", f"two sides, {_DIHEDRAL}", 200, encoder=Threshold(two_sided=True), pooling=Pool(grid=1), patch_size=3,
+    Setting("eurosat", f"two sides, {_DIHEDRAL}", 200, encoder=_TWO_SIDES, pooling=_ONE_CELL, patch_size=3,
             symmetry="dihedral", gammas=(0.001, 0.003, 0.01, 0.05)),
     Setting("eurosat", f"second order, root, {_DIHEDRAL}", 100, pooling=SecondOrder(1), patch_size=3, symmetry="dihedral",
             gammas=(0.001, 0.003, 0.01, 0.05), runs=1),
     *(
-        Setting("eurosat", f"second order, root, {_DIHEDRAL}, α 0.1, scale offset 1e-5", K, encoder=Threshold(0.1),
-                pooling=SecondOrder(1), patch_size=3, symmetry="dihedral", gammas=(0.01, 0.03, 0.1, 0.3), scale_offset=1e-5)
+        Setting("eurosat", f"second order, root, {_DIHEDRAL}, α 0.1, scale offset 1e-5", K,
+                encoder=Threshold(0.1, two_sided=False), pooling=SecondOrder(1), patch_size=3, symmetry="dihedral",
+                gammas=(0.01, 0.03, 0.1, 0.3), scale_offset=1e-5)
         for K in (25, 50, 100)
     ),
     Setting("cub200-once", "two sides, max, 4×4, mirrored training rows, K-means", 1600, None,
-            encoder=Threshold(two_sided=True), pooling=Pool("max", grid=4), mirrored=True, gammas=(0.1, 0.3, 1.0), runs=1),
+            encoder=_TWO_SIDES, pooling=Pool("max", grid=4), mirrored=True, gammas=(0.1, 0.3, 1.0), runs=1),
     Setting("cub200-once", f"second order, root, 2×2, mirrored training rows, scale offset {_FINE:g}", 100,
             pooling=SecondOrder(2), mirrored=True, gammas=(0.1, 0.3, 1.0, 3.0), scale_offset=_FINE, runs=1),
 )  # fmt: skip
@@ -105,7 +107,7 @@ FEW_LABELS = tuple(
 )  # fmt: skip
 
 BEST_OF_400_LABELS = (
-    Setting("cifar10", f"400 labels a class: {_MANY_NAME}, 3×3, mirror symmetry", 200, encoder=_MANY, pooling=Pool(grid=3),
+    Setting("cifar10", f"400 labels a class: {_MANY_NAME}, 3×3, mirror symmetry", 200, encoder=_MANY, pooling=_THREE_BY_THREE,
             symmetry="mirror", gammas=(0.01, 0.03, 0.1, 0.3), labels=400, draws=10, runs=1),
     Setting("cifar10", f"400 labels a class: {_FINE_ROOT}", 100, pooling=SecondOrder(2), symmetry="mirror",
             gammas=(0.1, 0.3, 1.0), labels=400, draws=10, runs=1, scale_offset=_FINE),

@@ -32,7 +32,7 @@ def test_demo_prints_a_table_and_writes_the_picture(tmp_path):
     assert kmeans > 50  # chance is 6 %
     assert projected > kmeans + 2
     assert min(usual, tuned) > projected + 2
-    for word in ("16 codes", "of 128 candidates", "of 10 trials", "images/s", "2 runs", "poolwise-demo.png"):
+    for word in ("16 codes", "of 128 candidates", "of 16 trials", "images/s", "2 runs", "poolwise-demo.png"):
         assert word in done.stdout
     assert max(len(line) for line in done.stdout.splitlines() if not line.startswith("tuned ")) < 100
     assert "PooledFeatures dictionary" in done.stderr
@@ -45,7 +45,7 @@ def test_demo_prints_a_table_and_writes_the_picture(tmp_path):
 
 
 def test_json_is_one_object_on_stdout_and_quiet_is_quiet(tmp_path):
-    asked = ["demo", "--json", "--quiet", "--codes", "3", "-o", "[c].png"]
+    asked = ["demo", "--json", "--quiet", "--codes", "3", "--trials", "0", "-o", "[c].png"]
     runs = [poolwise(*asked, "--jobs", jobs, "--runs", count, cwd=tmp_path) for jobs, count in ("12", "21")]
     results = [json.loads(run.stdout) for run in runs]
     assert [run.stderr for run in runs] == ["", ""]
@@ -59,7 +59,8 @@ def test_json_is_one_object_on_stdout_and_quiet_is_quiet(tmp_path):
 
 
 def test_the_picture_is_that_of_the_library(tmp_path):
-    assert main(["demo", "--codes", "2", "--runs", "1", "--seed", "3", "--quiet", "--json", "-o", str(tmp_path / "d.png")]) == 0
+    quick = ["--codes", "2", "--runs", "1", "--trials", "0", "--seed", "3", "--quiet", "--json"]
+    assert main(["demo", *quick, "-o", str(tmp_path / "d.png")]) == 0
     model = PooledFeatures.preset("jia2012", n_codes=2, n_candidates=16, n_patches=100_000, random_state=3)
     drawn = draw_clusters(model.fit(load_photos(subset="train").images))
     np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "d.png")), np.asarray(drawn))
@@ -92,7 +93,7 @@ def test_a_users_mistake_is_usage_without_a_traceback(tmp_path, arguments, messa
 
 
 def test_closed_streams_are_no_error(tmp_path):
-    line = f'"{sys.executable}" -m poolwise demo --codes 2 --runs 1 >&- 2>&-'
+    line = f'"{sys.executable}" -m poolwise demo --codes 2 --runs 1 --trials 0 >&- 2>&-'
     done = subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from poolwise.images import Images
     from poolwise.support.types import Array
 
-_FOLDS = 5
-
 
 def check_mirror(mirror: bool, features: "PooledFeatures", classifier: str | None) -> None:
     """Usage errors of --mirror-training, before any work."""
@@ -42,6 +40,7 @@ def fit_mirrored(features: "PooledFeatures", svm: "LinearClassifier", images: "I
     import numpy as np
 
     from poolwise.estimators import LinearSVMCV
+    from poolwise.estimators.linear_svm_cv import FOLDS
     from poolwise.images.mirrored import Mirrored
 
     X, labels = features.fit_transform(images, images.labels), np.asarray(images.labels)
@@ -55,9 +54,7 @@ def fit_mirrored(features: "PooledFeatures", svm: "LinearClassifier", images: "I
             update(rows.stop)
     if isinstance(svm, LinearSVMCV):
         folds = svm.cv
-        svm.set_params(cv=mirrored_folds(labels, _FOLDS if folds == AUTO else folds)).fit(
-            both, np.concatenate([labels, labels])
-        )
+        svm.set_params(cv=mirrored_folds(labels, FOLDS if folds == AUTO else folds)).fit(both, np.concatenate([labels, labels]))
         svm.set_params(cv=folds)  # what the file remembers, in place of row numbers
     else:
         svm.fit(both, np.concatenate([labels, labels]))

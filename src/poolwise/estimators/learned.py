@@ -31,9 +31,7 @@ class WhatWasLearned:
     @property
     def chosen_by_(self) -> WayName:
         """How codes were chosen: `selection`, or what its "auto" became; "auto" of a slim model, which does not know it."""
-        if self.selection != "auto" or self.candidates_ is None:
-            return self.selection
-        return "affinity" if self.candidates_.statistics.labelled is None else "supervised"
+        return self.selection if self.candidates_ is None else self.candidates_.way_of(self.selection)
 
     @property
     def saw_labels_(self) -> bool:

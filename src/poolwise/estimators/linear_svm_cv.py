@@ -17,7 +17,7 @@ from poolwise.svm import CentredRows, HeldOut, make_space, one_vs_all, solve_in_
 from poolwise.svm.gamma import LEAST_GAMMA, best_of, better_edge, climb, extend, guess_gamma, rising_edge
 from poolwise.svm.probability import fit_slope, probabilities
 
-_FOLDS = 5
+FOLDS = 5
 _FOLD_TOL = 1e-4  # of folds: margins of held-out samples need no more
 _MANY_SAMPLES = 20_000  # a fifth of more has a standard error below 0.7 points
 
@@ -173,7 +173,7 @@ class LinearSVMCV(LinearClassifier):
 
     def _folds(self, X: Array, label: Array, weight: Array) -> list[tuple[Array, Array]]:
         """(train, test) indices of each fold, with two classes to learn from and something to test on."""
-        cv = check_cv(_FOLDS if _is_auto(self.cv) else self.cv, label, classifier=True)
+        cv = check_cv(FOLDS if _is_auto(self.cv) else self.cv, label, classifier=True)
         folds = [(_indices(train), _indices(test)) for train, test in cv.split(X, label)]
         if _is_auto(self.cv) and len(label) > _MANY_SAMPLES:
             folds = folds[:1]

@@ -89,11 +89,16 @@ class Candidates:
         unknown = Scale.none(self.pooling.n_cells, self.pooling.width(layer.n_outputs))
         return replace(layer, pooling=self.pooling, scale=unknown)
 
+    def way_of(self, way: WayName) -> WayName:
+        """The way itself, or what "auto" means for these candidates."""
+        if way != "auto":
+            return way
+        return "affinity" if self.statistics.labelled is None else "supervised"
+
     def select(self, K: int, way: WayName, *, engine: Threads, stages: Stages) -> Selection:
         """Stages 9 and 10: K of the M codes."""
         C, rng = self.covariance_of_codes(), choosing_generator(self.seed)
-        if way == "auto":
-            way = "affinity" if self.statistics.labelled is None else "supervised"
+        way = self.way_of(way)
         with stages.stage("selection") as update:
             return select(C, K, way, labelled=self.statistics.labelled, rng=rng, engine=engine, update=update)
 

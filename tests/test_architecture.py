@@ -28,7 +28,7 @@ ARROWS = {
     "planning": ["support", "method", "estimators", "analysis", "report"],
     "tuning": ["support", "engine", "method", "svm", "estimators", "analysis", "report"],
     "reproduction": [
-        "support", "engine", "method", "estimators", "datasets", "analysis", "report", "planning",
+        "support", "engine", "method", "estimators", "datasets", "analysis", "report", "planning", "tuning",
     ],
     "cli": [
         "support", "method", "estimators", "images", "datasets", "modelfile", "analysis", "report", "planning", "tuning",

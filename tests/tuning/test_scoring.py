@@ -9,7 +9,7 @@ from sklearn.metrics import r2_score
 from poolwise import LinearSVM
 from poolwise.engine.threads import Threads
 from poolwise.svm.gamma import climb
-from poolwise.tuning.scoring import classify, regress
+from poolwise.tuning.scoring import _RIDGES, classify, classify_by_ridge, regress
 
 
 @pytest.fixture
@@ -72,3 +72,28 @@ def test_a_mean_of_scores_is_r2(rng):
     with Threads(1) as engine:
         each = regress(X[:50], y[:50], X[50:], y[50:], float(np.var(y[50:])), engine=engine)
     assert each.mean() == pytest.approx(r2_score(y[50:], Ridge(1e-6).fit(X[:50], y[:50]).predict(X[50:])), abs=0.02)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_ridge_scores_are_those_of_ridge_regression_on_indicators(rng, engine, few):
+    """With fewer features than images, and with more: the best of the same ridges by scikit-learn."""
+    d = 8 if few else 300
+    centres = rng.normal(size=(4, d)) * (1.0 if few else 0.15)
+    y = rng.integers(4, size=160)
+    X = (centres[y] + rng.normal(size=(160, d))).astype(np.float32)
+    (learn, held), (own, others) = (X[:100], X[100:]), (y[:100], y[100:])
+    each = classify_by_ridge(learn, own, held, others, engine=engine)
+    centred = learn - learn.mean(axis=0)
+    unit = float((centred**2).sum()) / 100
+    tried = []
+    for level in _RIDGES:
+        theirs = Ridge(level * unit).fit(learn.astype(float), np.eye(4)[own])
+        tried.append((theirs.predict(held).argmax(axis=1) == others).astype(np.float32))
+    np.testing.assert_array_equal(each, max(tried, key=np.mean))
+    assert 0.4 < each.mean() < 1
+
+
+def test_ridge_scores_where_features_say_nothing(engine):
+    nothing, y = np.zeros((20, 3), np.float32), np.repeat([0, 1], 10)
+    each = classify_by_ridge(nothing, y, nothing, y, engine=engine)
+    assert each.mean() == 0.5

@@ -5,11 +5,14 @@ import pytest
 
 import poolwise
 from poolwise import LinearSVM, tune
+from poolwise.engine.threads import Threads
 from poolwise.support.progress import Stages
 from poolwise.tuning import evaluate
 from poolwise.tuning.budget import Budget
+from poolwise.tuning.evaluate import compile_loops
 from poolwise.tuning.limits import Limits
 from poolwise.tuning.search import search_task
+from poolwise.tuning.space import make_space
 from poolwise.tuning.task import as_task
 
 TRIALS = 11
@@ -68,15 +71,15 @@ def test_a_store_resumes_without_computing_again(small, found, monkeypatch):
 
 
 def test_an_interrupt_keeps_the_best_and_the_store_goes_on(small, found, monkeypatch, tmp_path):
-    real, calls = evaluate.classify, []
+    real, calls = evaluate.classify_by_ridge, []
 
-    def classify(*given, **more):
+    def ridge(*given, **more):
         calls.append(1)
         if len(calls) == 22:  # five folds a trial
             raise KeyboardInterrupt
         return real(*given, **more)
 
-    monkeypatch.setattr(evaluate, "classify", classify)
+    monkeypatch.setattr(evaluate, "classify_by_ridge", ridge)
     search = tune(*small, n_codes=8, trials=TRIALS, store=tmp_path)
     assert search.interrupted
     assert 0 < len(search.trials) <= 4
@@ -85,7 +88,8 @@ def test_an_interrupt_keeps_the_best_and_the_store_goes_on(small, found, monkeyp
     calls.extend([1] * 100)
     before = len(calls)
     same(tune(*small, n_codes=8, trials=TRIALS, store=tmp_path), found[0])
-    assert len(calls) - before == 5 * (TRIALS - done)
+    exact = sum(one.rung.exact for one in found[0].trials)  # by the SVM
+    assert len(calls) - before == 5 * (TRIALS - done - exact)
 
 
 def test_an_interrupt_before_the_first_trial_is_one(small, monkeypatch):
@@ -245,3 +249,35 @@ def test_sources_have_labels_of_their_own(small):
     images, labels = small
     source = poolwise.open_images(images, labels=labels)
     assert len(tune(source, n_codes=4, trials=2).trials) == 2
+
+
+def test_the_last_rung_is_scored_by_the_svm(found):
+    last = max((one.rung for one in found[0].trials), key=lambda rung: rung.size)
+    assert last.exact
+    assert found[0].chosen.rung == last
+    assert not any(one.rung.exact for one in found[0].trials if one.rung != last)
+
+
+def test_time_to_compile_is_not_part_of_the_budget(small, monkeypatch):
+    """Whatever compiling takes, the search has all of its seconds."""
+    compiled, started = [], []
+    monkeypatch.setattr("poolwise.tuning.search.compile_loops", lambda task, engine: compiled.append(len(started)))
+    monkeypatch.setattr("poolwise.tuning.budget.Budget.start", lambda self: started.append(1))
+    monkeypatch.setattr("poolwise.tuning.phases.Phases.run", lambda self: None)
+    with pytest.raises(ValueError, match="no setting could be tried"):
+        tune(*small, n_codes=8, seconds=5)
+    assert (compiled, len(started)) == ([1], 2)
+
+
+def test_every_kind_of_trial_is_compiled(small):
+    with Threads(1) as engine:
+        compile_loops(as_task(*small), engine=engine)
+        compile_loops(as_task(small[0][::9, :2, :2], small[1][::9]), engine=engine)  # tiny images too
+
+
+def test_second_order_multiplies_no_more_outputs_than_codes():
+    space = make_space((32, 32, 3), 200)
+    fifty = space.second_base.but(two_sided=True)
+    beside = space.beside(fifty, "n_codes")
+    assert {(one.n_codes, one.two_sided) for one in beside} == {(100, True), (100, False), (200, False)}
+    assert all(one.encoder.sides * one.n_codes <= 200 for one in space.all_of(space.second))

@@ -37,7 +37,7 @@ def test_few_are_held_out_of_many(rng):
     splits = split(labels, False, rng)
     learn, held = splits.folds[0]
     assert (len(learn), len(held)) == (28_000, MOST_HELD)
-    assert splits.rung(500) == Rung(500, 500, 1)
+    assert splits.rung(500) == Rung(500, 1000, 1)
     assert splits.rung(10**6) == Rung(28_000, 2_000, 1)
 
 

@@ -41,12 +41,30 @@ def combinations(trials: Sequence[Trial], space: Space) -> list[Setting]:
             expected[setting.but(directions=leader.setting.directions)] = leader.score + gain
         for setting in _beside(leader.setting, values, gains, space):
             expected.setdefault(setting, leader.score + _BESIDE_LEADER * leader.error)
-        for setting in _more_codes(leader.setting, values):
+        for setting in _more_codes(leader.setting, space):
             doublings = math.log2(setting.n_codes / leader.setting.n_codes)
             hoped = leader.score + doublings * _BESIDE_LEADER * leader.error
             expected[setting] = max(expected.get(setting, hoped), hoped)
     found = [setting for setting in expected if setting not in tried]
     return sorted(found, key=lambda setting: -expected[setting])
+
+
+def promising_of(trials: Sequence[Trial], space: Space, leader: Setting) -> Setting:
+    """The base of the leader's order with the value of each factor that gained most, where one gained.
+
+    The best of many trials is best by chance in part; what values gain on otherwise equal settings is surer.
+    """
+    second = leader.is_second_order
+    base = space.second_base if second else space.base
+    own = [trial for trial in trials if trial.setting.is_second_order is second]
+    gains = _gains(own, trials, base)
+    chosen = {}
+    for name, values in space.values_of(leader).items():
+        best = max(values, key=lambda value: gains.get((name, value), 0.0))
+        if gains.get((name, best), 0.0) > WORTH:
+            chosen[name] = best
+    found = base.but(**chosen)
+    return found if space.allows(found) else base
 
 
 def _gains(own: Sequence[Trial], trials: Sequence[Trial], base: Setting) -> dict[tuple[str, Any], float]:
@@ -73,9 +91,9 @@ def _promising(
     return (own, *better)
 
 
-def _more_codes(leader: Setting, values: dict[str, tuple[Any, ...]]) -> list[Setting]:
+def _more_codes(leader: Setting, space: Space) -> list[Setting]:
     """Larger numbers of codes: they pay with more images, so what few images said of them counts little."""
-    return [leader.but(n_codes=count) for count in values["n_codes"] if count > leader.n_codes]
+    return [setting for setting in space.beside(leader, "n_codes") if setting.n_codes > leader.n_codes]
 
 
 def _beside(

@@ -24,7 +24,7 @@ from poolwise.tuning.settings import Setting
 
 SHARE_OF_MEMORY = 0.4
 _FLOPS = 4e10
-_ROUNDS_OF_SVM, _GAMMAS = 20, 4
+_ROUNDS_OF_SVM, _GAMMAS, _RIDGES = 20, 4, 5
 _SECONDS_PER_CANDIDATE_CUBED = 6 / 800**3
 _TIMED_IMAGES, _TIMES = 48, 2
 
@@ -59,6 +59,13 @@ def nominal_classifier(features: int, n: int, m: int, classes: int) -> float:
     gram = size * n * features
     rounds = _GAMMAS * (size**3 / 3 + _ROUNDS_OF_SVM * classes * 2 * size**2 + classes * (n + m) * features)
     return 0.02 + 2 * (gram + rounds) / _FLOPS
+
+
+def nominal_ridge(features: int, n: int, m: int, classes: int) -> float:
+    """The same for ridge regression, which has several ridges from one Gram matrix."""
+    size = min(n, features)
+    gram = size * n * features + (m * n * features if features > n else 0)
+    return 0.02 + 2 * (gram + _RIDGES * (size**3 / 3 + classes * size * (size + m))) / _FLOPS
 
 
 def nominal_bank(setting: Setting, image_shape: tuple[int, int, int], n: int) -> float:

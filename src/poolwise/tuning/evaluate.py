@@ -13,12 +13,13 @@ from poolwise.support.parameters import ParameterError
 from poolwise.support.progress import Stages, Update
 from poolwise.support.types import Array
 from poolwise.tuning.banks import Group, dressed, group, learn_bank, pool_images, projected, view
-from poolwise.tuning.cost import Pace, nominal_bank, nominal_classifier, nominal_milliseconds
-from poolwise.tuning.scoring import classify, regress
+from poolwise.tuning.cost import Pace, nominal_bank, nominal_classifier, nominal_milliseconds, nominal_ridge
+from poolwise.tuning.scoring import classify, classify_by_ridge, regress
 from poolwise.tuning.settings import Setting
 from poolwise.tuning.splits import Rung, Splits, Task
 
 _MOST_PIXELS = 1 << 30  # bytes of the folds that are kept
+_FEW = 24
 
 
 class Evaluator:
@@ -42,8 +43,9 @@ class Evaluator:
 
     def run(self, settings: Sequence[Setting], rung: Rung) -> Iterator[tuple[Setting, Array | str]]:
         """Each setting with the (m · folds,) scores of held-out images, or with the reason why it cannot be tried."""
-        if rung != self._rung:
-            self._rung, self._pixels, self._layers = rung, {}, {}
+        if self._rung is None or (rung.n, rung.m) != (self._rung.n, self._rung.m):  # codes do not depend on the classifier
+            self._pixels, self._layers = {}, {}
+        self._rung = rung
         for found in group(settings, rung.n + rung.m):
             try:
                 yield from self._run_group(found, rung)
@@ -85,7 +87,8 @@ class Evaluator:
 
     def has_codes(self, setting: Setting, rung: Rung) -> bool:
         """Whether its codes were learned already."""
-        return rung == self._rung and (_codes_key(setting), 0) in self._layers
+        known = self._rung is not None and (rung.n, rung.m) == (self._rung.n, self._rung.m)
+        return known and (_codes_key(setting), 0) in self._layers
 
     def _layer(self, setting: Setting, rung: Rung, fold: int) -> Layer:
         """The codes of a setting, learned from the images to learn from alone."""
@@ -119,10 +122,14 @@ class Evaluator:
         if self.task.numbers:
             each = regress(X[: rung.n], y, X[rung.n :], z, self._variance, engine=self.engine, tell=self.tell)
         else:
-            each = classify(X[: rung.n], y, X[rung.n :], z, engine=self.engine, tell=self.tell)
-        nominal = nominal_classifier(X.shape[1], rung.n, rung.m, self.task.n_classes)
-        self.pace.add("classifier", nominal, time.perf_counter() - begun)
+            score = classify if rung.exact else classify_by_ridge
+            each = score(X[: rung.n], y, X[rung.n :], z, engine=self.engine, tell=self.tell)
+        self.pace.add(_kind(rung), self._nominal_score(X.shape[1], rung), time.perf_counter() - begun)
         return each
+
+    def _nominal_score(self, features: int, rung: Rung) -> float:
+        nominal = nominal_classifier if rung.exact else nominal_ridge
+        return nominal(features, rung.n, rung.m, self.task.n_classes)
 
     def seconds(self, settings: Sequence[Setting], rung: Rung) -> float:
         """How long they will take, by what the others took."""
@@ -135,12 +142,31 @@ class Evaluator:
             known.add(key)
             images += nominal_milliseconds(found.union, self.task.image_shape) * (rung.n + rung.m) / 1000
             for setting in found.settings:
-                classifier += nominal_classifier(setting.n_features, rung.n, rung.m, self.task.n_classes)
+                classifier += self._nominal_score(setting.n_features, rung)
                 if setting.directions is not None:
                     width = setting.pooling.width(setting.encoder.sides * setting.n_codes)
                     classifier += min(rung.n * setting.pooling.n_cells, 2 * width) * width**2 / 4e10
         ratio = self.pace.ratio
-        return rung.folds * (codes * ratio("codes") + images * ratio("images") + classifier * ratio("classifier"))
+        return rung.folds * (codes * ratio("codes") + images * ratio("images") + classifier * ratio(_kind(rung)))
+
+
+def compile_loops(task: Task, *, engine: Threads) -> None:
+    """Every kind of trial once on a few of the images: on a new machine loops are compiled, which no budget should pay for."""
+    few = np.asarray(task.images[np.arange(min(_FEW, len(task.images)))])
+    half = len(few) // 2
+    splits = Splits(((np.arange(half), np.arange(half, len(few))),))
+    labels = np.arange(len(few)) % 2
+    silent = Evaluator(Task(few, labels, False), splits, seed=0, engine=engine, tell=lambda note: None)
+    patch = min(3, *few.shape[1:3])
+    for setting in (Setting(2, (1,), patch_size=patch), Setting(2, (1,), "root", patch_size=patch, scale_offset=1e-3)):
+        for trial in (setting, setting.but(selection="supervised")):
+            for exact in (False, True):
+                for _ in silent.run([trial], Rung(half, len(few) - half, exact=exact)):
+                    pass
+
+
+def _kind(rung: Rung) -> str:
+    return "svm" if rung.exact else "ridge"
 
 
 def _codes_key(setting: Setting) -> object:

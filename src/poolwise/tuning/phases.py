@@ -11,7 +11,7 @@ from poolwise.engine.threads import Threads
 from poolwise.support.progress import Stages, Update, silent
 from poolwise.support.types import Array
 from poolwise.tuning.budget import Budget
-from poolwise.tuning.combining import WORTH, combinations
+from poolwise.tuning.combining import WORTH, combinations, promising_of
 from poolwise.tuning.cost import measured_milliseconds, nominal_milliseconds
 from poolwise.tuning.effects import Effect
 from poolwise.tuning.evaluate import Evaluator
@@ -29,7 +29,13 @@ _HANDFUL = 5
 _TIMED = 50  # images that milliseconds are measured on
 _IN_TURN = ("patch_size", "symmetry", "n_codes", "whitening_offset", "selection")  # factors of the banks
 # Shares of the budget after which each phase ends: of seconds, and of trials, which are cheap in the first ones
-_ENDS = {"views": (0.08, 0.25), "second order": (0.18, 0.45), "banks": (0.45, 0.7), "combinations": (0.75, 0.9)}
+_ENDS = {
+    "views": (0.08, 0.25),
+    "second order": (0.18, 0.45),
+    "banks": (0.4, 0.7),
+    "combinations": (0.65, 0.85),
+    "more combinations": (0.85, 0.9),
+}
 _SHARE_OF_FIRST_PASS = 0.06  # of the seconds, for one extraction of the first rung
 _LARGEST_PIXELS, _LARGEST_FEATURES = 1 << 30, 1 << 30  # bytes of a rung
 _AT_ONCE = 3  # combinations before effects are computed again
@@ -74,15 +80,13 @@ class Phases:
         first = self._first_rung()
         for some in self.space.views(rng):
             self._try("views", some, first)
-        for some in self.space.second_order(rng):
-            self._try("second order", self._with_directions(some), first)
+        self._try("second order", self._with_directions(self.space.second_order()), first)
         self._banks(first)
         second = self._next_rung(first)
         self._combine(first, second)
         last = self._last_rung(second)
-        if last == second:  # there are no more images: what is left goes into combinations
-            self._combine(second, second, (1.0, 1.0))
-            return
+        if replace(last, exact=False) == second:  # there are no more images: there is time for more combinations
+            self._combine(second, second, _ENDS["more combinations"])
         self._try("finalists", [trial.setting for trial in self._finalists(second)], last, (1.0, 1.0))
 
     def _first_rung(self) -> Rung:
@@ -107,10 +111,8 @@ class Phases:
         """
         leaders = [trial for trial in (self._best(rung, True), self._best(rung, False)) if trial is not None]
         for leader in sorted(leaders, key=lambda trial: -trial.score):
-            setting = leader.setting
-            if setting.is_second_order:
-                setting = setting.but(n_codes=min(self.space.second["n_codes"]))
-                self._try("banks", [setting], rung)
+            setting = promising_of(self._of(rung), self.space, leader.setting)
+            self._try("banks", self._with_directions([setting]), rung)
             for name in _IN_TURN:
                 self._try("banks", self.space.beside(setting, name), rung)
                 setting = self._moved(setting, name, rung)
@@ -148,7 +150,7 @@ class Phases:
     def _combine(self, before: Rung, rung: Rung, until: tuple[float, float] = _ENDS["combinations"]) -> None:
         """The best third of the rung before, and combinations of what was good, a few at a time."""
         survivors = [trial.setting for trial in keep(self._of(before))] if self._of(before) else []
-        first = [] if before == rung else [*self._like_defaults(before), *survivors]
+        first = [] if before == rung else [*survivors[:1], *self._like_defaults(before), *survivors[1:]]
         while True:
             made = combinations(list(self.trials.values()), self.space)
             settings = [*first[:2], *made[:_AT_ONCE], *first[2:], *made[_AT_ONCE:]]
@@ -158,13 +160,14 @@ class Phases:
 
     def _like_defaults(self, rung: Rung) -> list[Setting]:
         """What `PooledFeatures()` may decide for these images: a search should not end below it."""
-        tried = [trial for trial in self._of(rung) if trial.setting.pool in ("average", "max")]
+        here = self._of(rung)
+        tried = [trial for trial in here if trial.setting.pool in ("average", "max")]
         if not tried:
             return []
         best = max(tried, key=lambda trial: trial.score).setting
-        usual = self.space.base.but(grid=best.grid, pool=best.pool, alpha=(0.25, 1.0), two_sided=True)
-        usual = usual.but(selection=self.space.values["selection"][-1])
-        return [usual.but(symmetry="mirror"), usual]
+        symmetry = max(here, key=lambda trial: trial.score).setting.symmetry
+        usual = self.space.base.but(grid=best.grid, pool=best.pool, alpha=(0.25, 1.0), two_sided=True, symmetry=symmetry)
+        return [usual.but(selection=self.space.values["selection"][-1])]
 
     def _next_rung(self, rung: Rung) -> Rung:
         """Three times as many images, or all where these are hardly more."""
@@ -177,26 +180,30 @@ class Phases:
         return keep(here, min(1.0, _HANDFUL / len(here))) if here else []
 
     def _last_rung(self, rung: Rung) -> Rung:
-        """As many images as time allows for three finalists; the rung itself where these are hardly more."""
+        """As many images as time allows for the best three, or two; as many as in the rung itself where these are hardly more.
+
+        Classes are guessed by the SVM there, as a fit does it. The rung itself where there is no time for that.
+        """
         finalists = [trial.setting for trial in self._finalists(rung)][:3]
         most = min(self._most_images(), len(self.splits.folds[0][0]))
+        exact = not self.task.numbers
         if not finalists:
             return rung
         if self.budget.seconds is None:
-            return self.splits.rung(min(most, MORE * rung.n))
-        widest = max(setting.n_features for setting in finalists)
-        n = min(most, max(rung.n, _LARGEST_FEATURES // (4 * widest) - len(self.splits.folds[0][1])))
+            return replace(self.splits.rung(min(most, MORE * rung.n)), exact=exact)
         left = _RESERVE * self.budget.seconds_until(1.0)
-        if n < _HARDLY_MORE * rung.n:  # no more images, but more folds
-            for folds in range(len(self.splits.folds), rung.folds, -1):
-                found = replace(rung, folds=folds)
-                if rung.m * folds <= MOST_HELD and self.evaluator.seconds(finalists, found) <= left:
+        for some in (finalists, finalists[:2]):
+            widest = max(setting.n_features for setting in some)
+            n = min(most, max(rung.n, _LARGEST_FEATURES // (4 * widest) - len(self.splits.folds[0][1])))
+            while n >= _HARDLY_MORE * rung.n:
+                found = replace(self.splits.rung(n), exact=exact)
+                if self.evaluator.seconds(some, found) <= left:
                     return found
-            return rung
-        while n >= _HARDLY_MORE * rung.n:
-            if self.evaluator.seconds(finalists, self.splits.rung(n)) <= left:
-                return self.splits.rung(n)
-            n = int(0.7 * n)
+                n = int(0.7 * n)
+            for folds in range(len(self.splits.folds), rung.folds - 1, -1):  # no more images, but more folds
+                found = replace(rung, folds=folds, exact=exact)
+                if (folds == rung.folds or rung.m * folds <= MOST_HELD) and self.evaluator.seconds(some, found) <= left:
+                    return found
         return rung
 
     def _try(

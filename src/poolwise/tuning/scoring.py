@@ -1,9 +1,10 @@
-"""A score for each held-out image: a linear SVM that is right or wrong, or ridge regression, each with a γ of its own.
+"""A score for each held-out image: a linear SVM or ridge regression that is right or wrong, or how far off it is.
 
     classes   sᵢ = 1 if the class guessed is right, else 0                    mean: accuracy
     numbers   sᵢ = 1 - (yᵢ - ŷᵢ)² / var(y)                                    mean: R²
 
-γ is the best of γ₀ and its neighbours on the same held-out images. Nothing is fitted again with it.
+γ is the best of γ₀ and its neighbours on the same held-out images. Nothing is fitted again with it. Ridge regression on
+indicators of the classes orders settings much as the SVM does, at a fraction of its time; the SVM decides between the last few.
 
 X : (n, d) to learn from    H : (m, d) held out
 """
@@ -21,6 +22,8 @@ from poolwise.svm.gamma import best_of, climb, guess_gamma
 from poolwise.svm.path import group_size
 
 _TOLERANCE, _MOST_ROUNDS = 1e-3, 200
+_RIDGES = (0.01, 0.05, 0.2, 0.7, 2.5)  # λ, times the mean square of a row
+_ROWS_PER_PRODUCT = 256
 Tell = Callable[[str], None]
 
 
@@ -60,6 +63,51 @@ def classify(X: Array, y: Array, H: Array, z: Array, *, engine: Threads, tell: T
 
     gammas, scores = climb(scores_of, guess_gamma(rows, float(len(X)), len(classes)), lambda gamma: _error(right[gamma]))
     return right[float(gammas[best_of(scores)])]
+
+
+def classify_by_ridge(X: Array, y: Array, H: Array, z: Array, *, engine: Threads, tell: Tell = _silent) -> Array:
+    """The same with ridge regression on an indicator of each class, at the best of several ridges.
+
+        (G + λI) A = T,   F = H Xᵀ A,   G = X Xᵀ   for centred X and T, or the same among the features where these are fewer
+
+    >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]], np.float32)
+    >>> with Threads(1) as engine:
+    ...     classify_by_ridge(X, np.array([0, 0, 1, 1]), X[1:], np.array([0, 1, 0]), engine=engine)
+    array([1., 1., 0.], dtype=float32)
+    """
+    classes, label = np.unique(y, return_inverse=True)
+    tell("ridge regression")
+    mean, n = X.mean(axis=0, dtype=np.float64).astype(np.float32), len(X)
+    T = (label[:, None] == np.arange(len(classes))).astype(np.float32)
+    share = T.mean(axis=0)
+    T -= share
+    centred, held = X - mean, H - mean
+    few = X.shape[1] <= n
+    left = centred.T if few else centred
+    A = _gram(np.ascontiguousarray(left), left.T, engine)
+    B = left @ T if few else T
+    right = held if few else _gram(held, centred.T, engine)
+    unit = float(np.trace(A)) / n  # of either form: the mean square of a row
+    ridges = [level * unit for level in _RIDGES]
+    guesses = [(right @ found + share).argmax(axis=1) for found in engine.map(_ridged, ridges, A, B)]
+    scores = [(classes[guess] == z).astype(np.float32) for guess in guesses]
+    return max(scores, key=lambda one: float(one.mean(dtype=np.float64)))
+
+
+def _gram(L: Array, R: Array, engine: Threads) -> Array:
+    """L R by blocks of L's rows on threads."""
+    return np.concatenate(list(engine.map(np.matmul, [L[rows] for rows in spans(len(L), _ROWS_PER_PRODUCT)], R)))
+
+
+def _ridged(ridge: float, A: Array, B: Array) -> Array:
+    """(A + ridge I)⁻¹ B; zeros where rounding leaves no inverse."""
+    ridged = A.copy()
+    ridged.ravel()[:: len(A) + 1] += np.float32(max(ridge, float(np.finfo(np.float32).tiny)))
+    try:
+        found: Array = scipy.linalg.solve(ridged, B, assume_a="pos", overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return np.zeros_like(B)
+    return found
 
 
 def regress(X: Array, y: Array, H: Array, z: Array, variance: float, *, engine: Threads, tell: Tell = _silent) -> Array:

@@ -21,6 +21,7 @@ from poolwise.support.progress import Stages
 from poolwise.support.randomness import seed_of
 from poolwise.tuning.budget import Budget
 from poolwise.tuning.effects import Effect, effects_of, order_effect
+from poolwise.tuning.evaluate import compile_loops
 from poolwise.tuning.limits import Limits
 from poolwise.tuning.phases import Phases
 from poolwise.tuning.result import Search, Trial, best_of, frontier_of, latest
@@ -31,6 +32,7 @@ from poolwise.tuning.store import Store, fingerprint
 from poolwise.tuning.task import as_task, may_choose_by_labels
 
 _MEASURED_AT_END = 14
+_FEWEST_TO_COMPILE_WITH = 8
 
 
 def tune(
@@ -114,7 +116,7 @@ def search_task(
     Whole(1).check("n_codes", n_codes)
     Number(0.0, none=True).check("milliseconds", limits.milliseconds)
     Whole(1, none=True).check("max_features", limits.max_features)
-    budget.start()
+    budget.start()  # checks it
     seed = seed_of(random_state)
     splits = split(task.labels, task.numbers, np.random.default_rng(seed))
     if not splits.folds:
@@ -129,6 +131,10 @@ def search_task(
     kept = Store(store, fingerprint(task, n_codes, seed))
     interrupted = False
     with Threads(n_jobs) as engine:
+        if budget.seconds is not None and len(task.images) >= _FEWEST_TO_COMPILE_WITH:
+            with stages.stage("compiling"):
+                compile_loops(task, engine=engine)
+            budget.start()
         phases = Phases(task, splits, space, budget, limits, kept, seed=seed, engine=engine, stages=stages)
         try:
             phases.run()

@@ -59,8 +59,14 @@ class Space:
         """Every combination that the images allow."""
         for combined in product(*values.values()):
             setting = Setting(**dict(zip(values, combined, strict=True)))
-            if fits(setting, self.image_shape):
+            if self.allows(setting):
                 yield setting
+
+    def allows(self, setting: Setting) -> bool:
+        """Whether the images do, and whether second order multiplies no more outputs than there may be codes."""
+        most = max(self.second["n_codes"])
+        small = not setting.is_second_order or setting.encoder.sides * setting.n_codes <= max(most, 2)
+        return small and fits(setting, self.image_shape)
 
     def views(self, rng: np.random.Generator) -> tuple[list[Setting], list[Setting]]:
         """All settings of first order with the base's bank: those that differ in one factor, and the rest at random."""
@@ -69,14 +75,19 @@ class Space:
         return _nearest_first(list(self.all_of(fixed)), base, rng)
 
     def beside(self, setting: Setting, name: str) -> list[Setting]:
-        """The setting with every other value of one factor that the images allow."""
-        others = [setting.but(**{name: value}) for value in self.values_of(setting)[name] if value != getattr(setting, name)]
-        return [other for other in others if fits(other, self.image_shape)]
+        """The setting with every other value of one factor that the images allow.
 
-    def second_order(self, rng: np.random.Generator) -> tuple[list[Setting], list[Setting]]:
-        """All settings of second order with the base's patches and symmetry, as in `views`."""
-        fixed = {name: values[:1] if name in OF_BANKS else values for name, values in self.second.items()}
-        return _nearest_first(list(self.all_of(fixed)), self.second_base, rng)
+        More codes of second order are also tried with one side: the same number of features.
+        """
+        others = [setting.but(**{name: value}) for value in self.values_of(setting)[name] if value != getattr(setting, name)]
+        if name == "n_codes" and setting.is_second_order and setting.two_sided:
+            others = [one.but(two_sided=False) for one in others if one.n_codes > setting.n_codes] + others
+        return [other for other in others if self.allows(other)]
+
+    def second_order(self) -> list[Setting]:
+        """Settings of second order with the base's patches and symmetry: the base, and those that differ in one factor."""
+        names = [name for name in self.second if name not in (*OF_BANKS, "n_codes")]
+        return [self.second_base, *(other for name in names for other in self.beside(self.second_base, name))]
 
 
 def make_space(image_shape: tuple[int, int, int], n_codes: int, *, with_labels: bool = True) -> Space:

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from poolwise.engine.threads import HeldArray, Threads
 from poolwise.method.descriptors import Patches
-from poolwise.method.dictionary import one_round
+from poolwise.method.dictionaries.kmeans import one_round
 from poolwise.method.whitening import ZCA, fit_whitening, whiten
 
 from machine import THREADS, load_images, median_ratio, sgemm

@@ -8,7 +8,7 @@ import numpy as np
 
 from poolwise.engine.threads import Threads
 from poolwise.estimators import PooledFeatures
-from poolwise.method.dictionary import KMeans
+from poolwise.method.dictionaries import KMeans
 from poolwise.method.extraction import pooled_blocks, prepare
 from poolwise.support.blocks import spans
 

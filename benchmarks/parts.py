@@ -10,7 +10,7 @@ import numpy as np
 from poolwise.engine.threads import Threads
 from poolwise.estimators import PooledFeatures
 from poolwise.method.descriptors import Patches
-from poolwise.method.dictionary import KMeans
+from poolwise.method.dictionaries import KMeans
 from poolwise.method.encoders import Threshold
 from poolwise.method.extraction import pooled_blocks, prepare
 from poolwise.method.layer import Layer

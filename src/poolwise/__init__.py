@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from poolwise.estimators import AffinitySelector, LinearSVM, LinearSVMCV, PooledFeatures
     from poolwise.images import open_images
     from poolwise.method.descriptors import Patches
-    from poolwise.method.dictionary import KMeans, RandomCodes
+    from poolwise.method.dictionaries import KMeans, RandomCodes
     from poolwise.method.encoders import Nearest, Threshold, Triangle
     from poolwise.method.pooling import Pool, SecondOrder
     from poolwise.method.scale import Standardize
@@ -23,7 +23,7 @@ _HOME = {
     **dict.fromkeys(("load", "save"), "modelfile"),
     "Patches": "method.descriptors",
     "ZCA": "method.whitening",
-    **dict.fromkeys(("KMeans", "RandomCodes"), "method.dictionary"),
+    **dict.fromkeys(("KMeans", "RandomCodes"), "method.dictionaries"),
     **dict.fromkeys(("Nearest", "Threshold", "Triangle"), "method.encoders"),
     **dict.fromkeys(("Pool", "SecondOrder"), "method.pooling"),
     "Standardize": "method.scale",

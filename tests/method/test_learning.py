@@ -7,7 +7,7 @@ import pytest
 
 from poolwise.engine.threads import Threads
 from poolwise.method.descriptors import Patches
-from poolwise.method.dictionary import KMeans
+from poolwise.method.dictionaries import KMeans
 from poolwise.method.encoders import Encoder, Triangle
 from poolwise.method.learning import learn
 from poolwise.method.recipe import Recipe

@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 
 from poolwise.engine.threads import Threads
 from poolwise.method.descriptors import Patches
-from poolwise.method.dictionary import KMeans
+from poolwise.method.dictionaries import KMeans
 from poolwise.method.encoders import Threshold
 from poolwise.method.learning import learn, learn_codes
 from poolwise.method.pooling import Pool, SecondOrder

@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 
 from poolwise.engine.threads import Threads
 from poolwise.method.descriptors import Patches
-from poolwise.method.dictionary import KMeans
+from poolwise.method.dictionaries import KMeans
 from poolwise.method.encoders import Threshold, Triangle
 from poolwise.method.learning import learn
 from poolwise.method.pooling import Pool, SecondOrder

@@ -100,6 +100,26 @@ class Reals(ParamType):
         return numbers[0] if len(numbers) == 1 else numbers
 
 
+class Integers(ParamType):
+    """`4`, or several as `4,6`: a whole number or a tuple of them."""
+
+    name = "N,N,..."
+
+    def get_metavar(self, *context: Any, **more: Any) -> str:
+        return self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        numbers = tuple(_whole(part, param, ctx) for part in value.split(","))
+        return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _whole(text: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    number: int = click.INT.convert(text, param, ctx)
+    return number
+
+
 def _real(text: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
     number: float = click.FLOAT.convert(text, param, ctx)
     return number

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from poolwise.cli.options import Choice, ChoiceOrNone, Command, Grids, OrNone, Pair, Reals
+from poolwise.cli.options import Choice, ChoiceOrNone, Command, Grids, Integers, OrNone, Pair, Reals
 from poolwise.cli.spelling import option_value
 from poolwise.method.recipe import FAMILIES, PARAMETERS
 from poolwise.support import parameters as kinds
@@ -73,6 +73,8 @@ def _type(kind: kinds.Kind) -> Any:
         return click.FLOAT
     if isinstance(kind, kinds.Numbers):
         return Reals(kind.word)
+    if isinstance(kind, kinds.Wholes):
+        return Integers()
     if isinstance(kind, kinds.Size):
         return Pair()
     if isinstance(kind, Family | kinds.Choice):

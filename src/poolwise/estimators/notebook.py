@@ -32,6 +32,8 @@ def _mosaic(model: Any) -> str:
     K = len(model.codes_)
     layer = model.layer_
     tiles = layer.descriptor.draw(layer.whitening.undo(layer.codes[:_MOST_CODES]), layer.image_shape[2])
+    if tiles is None and layer.pictures is not None:
+        tiles = layer.pictures[:_MOST_CODES]
     if tiles is None:
         return ""
     file = io.BytesIO()

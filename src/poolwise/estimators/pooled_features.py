@@ -1,7 +1,7 @@
 """`PooledFeatures`: images to standardised, pooled activations of a learned dictionary."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -21,7 +21,7 @@ from poolwise.estimators.parts import HasParts
 from poolwise.estimators.targets import as_targets, usable_targets
 from poolwise.method.candidates import Candidates
 from poolwise.method.descriptors import Descriptor
-from poolwise.method.dictionary import KMeans, RandomCodes, TooFewPatchesError
+from poolwise.method.dictionaries import Learner, TooFewPatchesError
 from poolwise.method.encoders import Encoder
 from poolwise.method.extraction import feature_blocks, prepare
 from poolwise.method.extraction.base import Pass
@@ -62,22 +62,24 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
     n_candidates : int, "auto" or None, default="auto"
         M, the codes that K-means learns and the K are selected from; 4 to 8 times K is a good choice. "auto": 4 K, at most
         1,600, and none where that is not more than K, or where images have fewer different patches. None: plain K-means.
-    descriptor : {"patches"} or Patches, default="patches"
-        What images are described by: `Patches(size=6, stride=1, contrast="std", offset=10.0)`.
+    descriptor : {"patches", "sift", "hog"}, Patches, Sift, Hog or a function, default="patches"
+        What images are described by: `Patches(size=6, stride=1, contrast="std", offset=10.0)`. `Sift(bins=4, stride=2)` and
+        `Hog(cell=4, block=2)` are histograms of gradients; a function of your own takes images (n, H, W, c) to local vectors
+        (n, h, w, d).
     whitening : {"std", "variance", None} or ZCA, default="std"
         ZCA with 1 / (sqrt(λ) + offset), or 1 / sqrt(λ + offset): `ZCA("std", offset=0.1)`.
-    dictionary : {"kmeans", "centroids", "spherical", "omp1", "patches", "gaussian"}, KMeans or RandomCodes, default="kmeans"
-        How codes are learned: `KMeans("kmeans", init="patches", max_iter=100, tol=1e-4)`, or random patches or directions.
+    dictionary : a word of `poolwise.method.dictionaries.DICTIONARIES` or a Learner, default="kmeans"
+        How codes are learned: `KMeans("kmeans", init="patches", max_iter=100, tol=1e-4)` or "centroids", "spherical", "omp1";
+        `RandomCodes("patches")`; `OnlineDictionary()` for sparse codes; `ConvolutionalKMeans()`, at every shift of a patch.
     encoder : a word of `poolwise.method.encoders.ENCODERS` or an Encoder, default="auto"
         What a code's activation is. `Threshold(alpha=0.25, two_sided=False)` is the paper's, the fastest, and the one that can
-        choose again without images; `Triangle()` has nothing to tune; `Nearest()` is a bag of visual words. "auto":
+        choose again without images; `Triangle()` has nothing to tune; `Nearest()` is a bag of visual words;
+        `LLC()`, `OMP()` and `Lasso()` make a sum of few codes for every patch, far slower. "auto":
         `Threshold((0.25, 1.0), two_sided=True)`, four outputs from one product; with second-order pooling `Threshold()`.
-    pooling : {"auto", "average", "max", "sum", "rms", "both", "second_order"}, Pool or SecondOrder, default="auto"
+    pooling : a word of `poolwise.method.pooling.POOLINGS` or a Pooling, default="auto"
         How activations are pooled over the cells of a grid: `Pool("average", grid=2)`. "auto": the average or the maximum,
-        over 1 to 4 cells a side, whichever predicts the labels best when each image is left out in turn; without labels the
-        average over 2×2. Average suits small images, max large
-        ones with a fine grid; "both" gives the two, in twice the features. `SecondOrder(grid=2, normalize="root")` pools the
-        products of every two codes: the most accurate for up to some 200 codes, with K (K + 1) / 2 features a cell.
+        over 1 to 4 cells a side, whichever predicts the labels best when each image is left out in turn; else the average over
+        2×2. Average suits small images, max large ones with a fine grid; `SecondOrder(grid=2)` is the most accurate.
     scale : {"shared", "cell", None} or Standardize, default="shared"
         Standardise with one mean and scale per code for all cells, or per code and cell: `Standardize("shared", offset=0.01)`.
     selection : {"auto", "affinity", "kmedoids", "greedy", "cholesky", "random", "authors", "supervised"}, default="auto"
@@ -160,9 +162,9 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         n_codes: int = 200,
         n_candidates: int | str | None = "auto",
         *,
-        descriptor: str | Descriptor = "patches",
+        descriptor: str | Descriptor | Callable[[Any], Any] = "patches",
         whitening: str | ZCA | None = "std",
-        dictionary: str | KMeans | RandomCodes = "kmeans",
+        dictionary: str | Learner = "kmeans",
         encoder: str | Encoder = "auto",
         pooling: str | Pooling = "auto",
         scale: str | Standardize | None = "shared",

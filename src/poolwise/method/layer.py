@@ -27,6 +27,7 @@ class Layer:
 
     image_shape : (H, W, c)    codes : (K, r) float32, r = d without a rank
     projection : None for the outputs as they are    symmetry : copies of an image whose pooled statistics are averaged
+    pictures : (K, height, width, 3) uint8, a window that excites each code, where codes are no pictures themselves
     """
 
     image_shape: tuple[int, int, int]
@@ -38,6 +39,7 @@ class Layer:
     scale: Scale
     projection: Projection | None = None
     symmetry: SymmetryName = None
+    pictures: Array | None = None
 
     @property
     def positions(self) -> tuple[int, int]:
@@ -74,7 +76,8 @@ class Layer:
         else:
             outputs = rows * projection.T.shape[1] // len(projection.T)
             projection = Projection(projection.kind, _zeros(rows, outputs))
-        return replace(self, codes=_zeros(outputs // self.encoder.sides, self.codes.shape[1]), projection=projection)
+        codes = _zeros(outputs // self.encoder.sides, self.codes.shape[1])
+        return replace(self, codes=codes, projection=projection, pictures=None)
 
     @property
     def multiply_adds(self) -> dict[str, int]:
@@ -115,7 +118,8 @@ class Layer:
     def keep(self, selected: Array, projection: Projection | None) -> "Layer":
         """The layer of some of its codes. Of a coupled encoder the scale has to be learned anew."""
         scale = self.scale.keep(self.outputs_of(selected))
-        return replace(self, codes=self.codes[selected], scale=scale, projection=projection)
+        pictures = None if self.pictures is None else self.pictures[selected]
+        return replace(self, codes=self.codes[selected], scale=scale, projection=projection, pictures=pictures)
 
 
 def _zeros(rows: int, columns: int) -> Array:

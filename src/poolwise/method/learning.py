@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from poolwise.engine import Held
 from poolwise.engine.threads import Threads
 from poolwise.method.candidates import Candidates, Statistics
-from poolwise.method.dictionary import Dictionary
+from poolwise.method.dictionaries import Dictionary
 from poolwise.method.directions import leading_directions, predicting_directions
+from poolwise.method.exciting import exciting_windows
 from poolwise.method.extraction import feature_blocks, pooled_blocks, prepare
 from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
@@ -105,7 +107,7 @@ def learn_codes(
     """Stages 1 to 4: patches, contrast, whitening, dictionary; the layer still without a scale."""
     M = recipe.n_codes if recipe.n_candidates is None else int(recipe.n_candidates)
     with stages.stage("patches"):
-        P = recipe.descriptor.sample(images, recipe.n_patches, rng=rng, engine=engine)
+        P = _sample(recipe, images, rng=rng, engine=engine)
     with stages.stage("whitening"):
         whitening = fit_whitening(P, recipe.whitening)
         whiten(P, whitening)
@@ -116,7 +118,19 @@ def learn_codes(
     layer = Layer(
         images.shape[1:], recipe.descriptor, whitening, learned.codes, encoder, pooling, nothing, symmetry=recipe.symmetry
     )
+    if layer.descriptor.draw(layer.whitening.undo(layer.codes[:1]), images.shape[3]) is None:
+        with stages.stage("pictures"):
+            layer = replace(layer, pictures=exciting_windows(layer, images, engine=engine))
     return learned, layer
+
+
+def _sample(recipe: Recipe, images: Array | ImageSource, *, rng: np.random.Generator, engine: Threads) -> Held:
+    """Local vectors to learn from; in groups of neighbours for a dictionary that wants them so."""
+    shifts = recipe.dictionary.shifts
+    if shifts == 1:
+        return recipe.descriptor.sample(images, recipe.n_patches, rng=rng, engine=engine)
+    groups = max(1, recipe.n_patches // shifts**2)
+    return recipe.descriptor.sample_groups(images, groups, shifts, rng=rng, engine=engine)
 
 
 def learn_outputs(

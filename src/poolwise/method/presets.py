@@ -3,7 +3,7 @@
 from typing import Any
 
 from poolwise.method.descriptors import Patches
-from poolwise.method.dictionary import KMeans
+from poolwise.method.dictionaries import KMeans
 from poolwise.method.encoders import Threshold
 from poolwise.method.pooling import Pool
 from poolwise.method.scale import Standardize

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from poolwise.method.descriptors import DESCRIPTORS, Descriptor
-from poolwise.method.dictionary import DICTIONARIES, KMeans, RandomCodes
+from poolwise.method.dictionaries import DICTIONARIES, Learner
 from poolwise.method.encoders import ENCODERS, Encoder
 from poolwise.method.pooling import POOLINGS, Pooling
 from poolwise.method.scale import SCALES, Standardize
@@ -33,7 +33,7 @@ class Recipe(Described):
     )
     descriptor: Descriptor = parameter("patches", DESCRIPTORS, "What images are described by.")
     whitening: ZCA | None = parameter("std", WHITENINGS, "How patches are whitened.")
-    dictionary: KMeans | RandomCodes = parameter("kmeans", DICTIONARIES, "How codes are learned.")
+    dictionary: Learner = parameter("kmeans", DICTIONARIES, "How codes are learned.")
     encoder: Encoder = parameter(AUTO, ENCODERS, "What a code's activation is.")
     pooling: Pooling = parameter(AUTO, POOLINGS, "How activations are pooled.", "--pool")
     scale: Standardize | None = parameter("shared", SCALES, "Standardise per code, or per code and cell.")
@@ -142,6 +142,8 @@ class Recipe(Described):
     def fitted_to(self, image_shape: tuple[int, int, int], *, clip: bool = False) -> Self:
         """Descriptor and pooling as they work on images of this shape; `clip`: made smaller where they would not fit."""
         descriptor = self.descriptor.fitted_to(image_shape, clip=clip)
+        if not clip:
+            self.encoder.check_dimension(descriptor.dimension(image_shape[2]))
         check_symmetry(self.symmetry, image_shape[:2])
         pooling = self.pooling.fitted_to(descriptor.positions(image_shape[:2]), clip=clip)
         symmetry = None if clip and self.symmetry == AUTO else self.symmetry

@@ -60,6 +60,8 @@ def candidates_to_json(candidates: Candidates) -> tuple[dict[str, Any], dict[str
         "mean": layer.scale.mean,
         "spread": layer.scale.spread,
     }
+    if layer.pictures is not None:
+        arrays["pictures"] = layer.pictures
     labelled = statistics.labelled
     if labelled is not None:
         p, targets = labelled.products.shape
@@ -100,6 +102,8 @@ def expect_candidates(part: Any, layer: Layer) -> dict[str, Tensor]:
         "mean": Tensor("F64", scale),
         "spread": Tensor("F64", scale, above=0),
     }
+    if layer.pictures is not None:
+        tensors["pictures"] = Tensor("U8", (M, *layer.pictures.shape[1:]))
     if labelled is not None:
         p = labelled["cells"] * M
         tensors |= {"gram": Tensor("F32", (p, p)), "products": Tensor("F64", (p, labelled["targets"]))}
@@ -127,7 +131,12 @@ def build_candidates(part: dict[str, Any], arrays: dict[str, Array], layer: Laye
     """`layer` is that of the codes kept: the candidates share its parts."""
     first, facts, labelled = layer.pooling.first_order(), part["labelled"], None
     all_of_them = replace(
-        layer, codes=arrays["codes"], pooling=first, scale=Scale(arrays["mean"], arrays["spread"]), projection=None
+        layer,
+        codes=arrays["codes"],
+        pooling=first,
+        scale=Scale(arrays["mean"], arrays["spread"]),
+        projection=None,
+        pictures=arrays.get("pictures"),
     )
     if facts is not None:
         labelled = Labelled(arrays["gram"], arrays["products"], float(facts["variance"]), facts["images"])

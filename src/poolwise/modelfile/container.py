@@ -26,7 +26,12 @@ from poolwise.modelfile.strict_json import ModelFileError, fields, many, one_of,
 from poolwise.support.files import NotRegularError, open_regular
 from poolwise.support.types import Array
 
-DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8"), "I64": np.dtype("<i8")}
+DTYPES: dict[str, np.dtype[Any]] = {
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+    "I64": np.dtype("<i8"),
+    "U8": np.dtype("u1"),
+}
 KEY = "poolwise"
 
 _LEAST_HEADER_BYTES = 1 << 18
@@ -130,7 +135,7 @@ def read_header(file: FileIO) -> tuple[str, dict[str, Stored]]:
 
 def _places(header: Mapping[str, Any], start: int, size: int) -> dict[str, Stored]:
     number = whole(0, _LARGEST_SIZE)
-    checks = {"dtype": one_of(*DTYPES), "shape": many(number, most=2), "data_offsets": many(number, 2, 2)}
+    checks = {"dtype": one_of(*DTYPES), "shape": many(number, most=4), "data_offsets": many(number, 2, 2)}
     for name, entry in header.items():
         fields(entry, f"the array {name!r}", checks)
     end = 0

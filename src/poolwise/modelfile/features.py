@@ -9,6 +9,8 @@ folded dictionary, float32 copies) is made again, to the same bits.
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 from poolwise.engine.blas import thread_count
 from poolwise.estimators import PooledFeatures
 from poolwise.estimators.images import Seen, as_image_shape, remember
+from poolwise.method.descriptors import Own
 from poolwise.method.layer import Layer
 from poolwise.method.recipe import PARAMETERS, Recipe
 from poolwise.modelfile import candidates as chosen_from
@@ -112,6 +115,11 @@ def shell(part: dict[str, Any]) -> Layer:
     return of_layer.shell(part["layers"][0], "features.layers.0")
 
 
+def n_features(part: dict[str, Any]) -> int:
+    """Numbers per image."""
+    return shell(part).n_features
+
+
 def n_candidates(part: dict[str, Any]) -> int | None:
     """M; None where nothing was selected."""
     if part["candidates"] is not None:
@@ -188,3 +196,15 @@ def build(part: dict[str, Any], arrays: dict[str, Array]) -> PooledFeatures:
     model.objective_, model.n_iter_, model.converged_ = arrays["objective"].tolist(), fitted["rounds"], fitted["converged"]
     model.timings_ = {name: float(seconds) for name, seconds in fitted["timings"].items()}
     return model
+
+
+def give_descriptor(model: PooledFeatures, function: Callable[[Any], Any]) -> None:
+    """Make the function that a model describes images by the one given: a file holds its name alone."""
+    own = model.layer_.descriptor
+    if not isinstance(own, Own):
+        raise ModelFileError(f"its descriptor is {own!r}, not a function of yours; load it without `descriptor`")
+    own, candidates = own.but(function=function), model.candidates_
+    if candidates is not None:
+        candidates = replace(candidates, layer=replace(candidates.layer, descriptor=own))
+    model.descriptor = Own(function)
+    model._store(replace(model.layer_, descriptor=own), candidates, model.selection_)

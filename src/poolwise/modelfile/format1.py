@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from poolwise.method.dictionary import KMeans
+from poolwise.method.dictionaries import KMeans
 from poolwise.method.encoders import Threshold
 from poolwise.method.scale import Standardize
 from poolwise.method.whitening import ZCA

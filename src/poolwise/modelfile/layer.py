@@ -38,12 +38,13 @@ _LAYER = {
     ),
     "symmetry": one_of(None, "mirror", "dihedral"),
 }
+_PICTURES = {"pictures": many(whole(1), 2, 2)}  # height and width, where codes are no pictures themselves
 
 
 def to_json(layer: Layer) -> dict[str, Any]:
     """What a layer is, but for its numbers."""
     projection = layer.projection
-    return {
+    described = {
         "image_shape": list(layer.image_shape),
         "descriptor": part_to_json(layer.descriptor),
         "encoder": part_to_json(layer.encoder),
@@ -54,6 +55,7 @@ def to_json(layer: Layer) -> dict[str, Any]:
         "projection": None if projection is None else {"kind": projection.kind, "rows": len(projection.T)},
         "symmetry": layer.symmetry,
     }
+    return described if layer.pictures is None else {**described, "pictures": list(layer.pictures.shape[1:3])}
 
 
 def to_arrays(layer: Layer) -> dict[str, Array]:
@@ -65,12 +67,15 @@ def to_arrays(layer: Layer) -> dict[str, Array]:
         "mean": layer.scale.mean,
         "spread": layer.scale.spread,
     }
-    return arrays if layer.projection is None else {**arrays, "projection": layer.projection.T}
+    if layer.projection is not None:
+        arrays["projection"] = layer.projection.T
+    return arrays if layer.pictures is None else {**arrays, "pictures": layer.pictures}
 
 
 def shell(value: Any, where: str) -> Layer:
     """The layer that JSON describes, checked, with zeros for its numbers."""
-    fields(value, where, _LAYER)
+    has_pictures = isinstance(value, dict) and "pictures" in value
+    fields(value, where, _LAYER | _PICTURES if has_pictures else _LAYER)
     H, W, c = value["image_shape"]
     parts = {
         name: part_from_json(family, value[name], f"{where}.{name}")
@@ -108,6 +113,7 @@ def shell(value: Any, where: str) -> Layer:
         scale=Scale(scale, scale),
         projection=projection,
         symmetry=value["symmetry"],
+        pictures=_zeros(K, *value["pictures"], 3) if has_pictures else None,
     )
 
 
@@ -118,9 +124,9 @@ def _zeros(*shape: int) -> Array:
 def tensors(layer: Layer) -> dict[str, Tensor]:
     """What its arrays must be."""
     wide = layer.projection is not None and layer.projection.kind == "direction"
-    in_float32 = ("codes", "projection") if wide else ("codes",)
+    types = {"codes": "F32", "pictures": "U8"} | ({"projection": "F32"} if wide else {})
     return {
-        name: Tensor("F32" if name in in_float32 else "F64", array.shape, above=0 if name == "spread" else None)
+        name: Tensor(types.get(name, "F64"), array.shape, above=0 if name == "spread" else None)
         for name, array in to_arrays(layer).items()
     }
 
@@ -137,4 +143,5 @@ def filled(layer: Layer, arrays: dict[str, Array]) -> Layer:
         scale=Scale(arrays["mean"], arrays["spread"]),
         projection=None if layer.projection is None else Projection(layer.projection.kind, arrays["projection"]),
         symmetry=layer.symmetry,
+        pictures=None if layer.pictures is None else arrays["pictures"],
     )

@@ -10,7 +10,7 @@ from poolwise.modelfile.strict_json import ModelFileError, anything, decode, enc
 from poolwise.support.parameters import Family, Part
 
 # Parameters that files of this format may lack: they were added later, and their defaults mean what the part did before.
-_ADDED = {"SecondOrder": ("directions", "directions_by")}
+_ADDED = {"SecondOrder": ("directions", "directions_by"), "LLC": ("two_sided",), "Pool": ("root",)}
 
 
 def part_to_json(part: Part) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def part_to_json(part: Part) -> dict[str, Any]:
     >>> part_from_json(ENCODERS, part_to_json(Threshold(alpha=0.5)), "encoder")
     Threshold(alpha=0.5)
     """
-    return {"part": type(part).__name__, **{name: encode(value) for name, value in part.get_params().items()}}
+    return {"part": type(part).__name__, **{name: encode(value) for name, value in part.plain_params().items()}}
 
 
 def part_from_json(family: Family[Any], value: Any, where: str) -> Any:
@@ -47,6 +47,8 @@ def to_json(estimator: BaseEstimator) -> tuple[dict[str, Any], list[str]]:
     """
     parameters, notes = {}, []
     for name, value in estimator.get_params(deep=False).items():
+        if name in FAMILIES and callable(value) and not isinstance(value, Part):
+            value = FAMILIES[name].check(name, value)  # a function becomes the part that names it
         try:
             parameters[name] = part_to_json(value) if isinstance(value, Part) else encode(value)
         except TypeError:

@@ -139,14 +139,15 @@ def _data(found: Findings) -> tuple[dict[str, Any], str]:
     """What the page's script reads, and the style rules that hold the sprites."""
     features, layer = found.features, found.features.layer_
     channels, candidates = layer.image_shape[2], features.candidates_
-    D = layer.codes if found.clusters is None or candidates is None else candidates.codes
+    shown = layer if found.clusters is None or candidates is None else candidates.layer
+    D = shown.codes
     index = np.arange(len(D)) if found.clusters is None else features.selected_
     pictures = layer.whitening.undo(D)
-    natural, columns = sprite(tiles_of(layer, pictures))
-    whitened, _ = sprite(tiles_of(layer, whitened_pictures(layer, D)))
+    natural, columns = sprite(tiles_of(shown, pictures))
+    whitened, _ = sprite(tiles_of(shown, whitened_pictures(shown, D)))
     rules = [f".tile,#exemplar{{background-image:url({natural})}}"]
     rules.append(f".whitened .tile,.whitened #exemplar{{background-image:url({whitened})}}")
-    colour = by_colour(pictures[index], channels) if channels == 3 else None
+    colour = by_colour(pictures[index], channels) if channels == 3 and shown.pictures is None else None
     data: dict[str, Any] = {
         "codes": len(index),
         "patch": list(layer.descriptor.window(1, 1)),

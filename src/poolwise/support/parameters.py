@@ -159,6 +159,21 @@ class Numbers:
 
 
 @dataclass(frozen=True)
+class Wholes:
+    """A whole number of at least `least`, or a tuple of different ones, which comes back ascending."""
+
+    least: int = 1
+
+    def check(self, name: str, value: Any) -> Any:
+        if not isinstance(value, tuple | list):
+            return Whole(self.least).check(name, value)
+        numbers = sorted(Whole(self.least).check(name, one) for one in value)
+        if not 1 <= len(numbers) <= MOST_NUMBERS or len(set(numbers)) < len(numbers):
+            raise _refuse(name, f"a whole number, or 1 to {MOST_NUMBERS} different ones", value)
+        return tuple(numbers)
+
+
+@dataclass(frozen=True)
 class Choice:
     """One of some words; None may be among them."""
 
@@ -217,6 +232,14 @@ class Grids:
         if not grids or len(set(grids)) < len(grids):
             raise _refuse(name, "at least one grid and, in a pyramid, each a different one", value)
         return tuple((int(rows), int(columns)) for rows, columns in grids)
+
+
+@dataclass(frozen=True)
+class Anything:
+    """Whatever is given: its part looks at it itself."""
+
+    def check(self, name: str, value: Any) -> Any:
+        return value
 
 
 @dataclass(frozen=True)
@@ -292,6 +315,10 @@ class Part(Described):
         """Its parameters and their values."""
         return {name: getattr(self, name) for name in self.described()}
 
+    def plain_params(self) -> dict[str, Any]:
+        """The same as a file can hold them."""
+        return self.get_params()
+
     def __sklearn_clone__(self) -> Self:
         return self  # it cannot change
 
@@ -317,12 +344,15 @@ class Family(Generic[P]):
     parts : classes, the default one first
     none : bool
         Whether None is a choice too: nothing takes that place.
+    of_function : class
+        The part that a function given in its place becomes; it has no word, and no option on the command line.
     """
 
-    def __init__(self, name: str, *parts: type[P], none: bool = False) -> None:
-        self.name, self.parts, self.none = name, parts, none
+    def __init__(self, name: str, *parts: type[P], none: bool = False, of_function: type[P] | None = None) -> None:
+        self.name, self.none, self.of_function = name, none, of_function
+        self.parts = parts if of_function is None else (*parts, of_function)
         self.by_word: dict[str, type[P]] = {word: part for part in parts for word in part.words}
-        self.by_class: dict[str, type[P]] = {part.__name__: part for part in parts}
+        self.by_class: dict[str, type[P]] = {part.__name__: part for part in self.parts}
 
     def check(self, name: str, value: Any) -> P | None:
         """As a `Kind`: a word or an object to a part that was checked."""
@@ -332,6 +362,8 @@ class Family(Generic[P]):
             return self.by_word[value].of_word(value)
         if value is None and self.none:
             return None
+        if self.of_function is not None and callable(value) and not isinstance(value, type | Part):
+            return self.of_function(value)  # type: ignore[call-arg]
         words = [*map(repr, self.by_word), *["None"] * self.none]
         objects = ", ".join(f"{part.__name__}(...)" for part in self.parts)
         raise _refuse(name, f"one of {', '.join(words)}, or an object: {objects}", value)
@@ -347,6 +379,8 @@ class Family(Generic[P]):
         """The parameters of all its parts but the one that is its word; one that several share comes once."""
         seen = set()
         for part in self.parts:
+            if part is self.of_function:
+                continue
             for name, one in part.described().items():
                 if name != part.word_field and one.option not in seen:
                     seen.add(one.option)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from poolwise.engine.threads import Threads
-from poolwise.method.dictionary import KMeans
+from poolwise.method.dictionaries import KMeans
 from poolwise.method.extraction import pooled_blocks, prepare
 from poolwise.method.layer import Layer
 from poolwise.method.learning import extract, learn_codes, learn_outputs, learn_with_targets

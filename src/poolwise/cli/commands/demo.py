@@ -104,7 +104,7 @@ def run(
 
     from poolwise import LinearSVM, PooledFeatures, tune
     from poolwise.datasets import load_photos
-    from poolwise.method.dictionary import KMeans
+    from poolwise.method.dictionaries import KMeans
     from poolwise.report import draw_clusters
 
     stages = Stages(verbose, "demo ")

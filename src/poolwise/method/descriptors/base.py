@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Self
 
-from poolwise.support.parameters import Part
+from poolwise.support.parameters import NAME, ParameterError, Part
 
 if TYPE_CHECKING:
     from poolwise.engine import Engine, Held
@@ -45,6 +45,27 @@ class Descriptor(Part):
     @abstractmethod
     def sample(self, images: Array | ImageSource, n: int, *, rng: np.random.Generator, engine: Engine) -> Held:
         """(n, d) float32 local vectors: the image uniform with replacement, the position uniform over every valid one."""
+
+    def sample_groups(
+        self, images: Array | ImageSource, n: int, shifts: int, *, rng: np.random.Generator, engine: Engine
+    ) -> Held:
+        """(n · shifts², d) float32 local vectors of n random windows with shifts × shifts neighbouring positions each."""
+        from poolwise.method.descriptors.sampling import sample_windows
+
+        dense = self.but(stride=1) if "stride" in self.described() else self
+        window = dense.window(shifts, shifts)
+        if window[0] > images.shape[1] or window[1] > images.shape[2]:
+            raise ParameterError(
+                f"images of {images.shape[1]}×{images.shape[2]} pixels are smaller than {shifts}×{shifts} neighbouring "
+                f"positions; give fewer {{ConvolutionalKMeans.shifts}}",
+                **{"ConvolutionalKMeans.shifts": NAME},
+            )
+        return sample_windows(images, n, window, dense.vectors, each=shifts**2, rng=rng, engine=engine)
+
+    def vectors(self, windows: Array) -> Array:
+        """(m, height, width, c) windows to (m · positions, d) local vectors, row by row."""
+        found = self(windows)
+        return found.reshape(-1, found.shape[3])
 
     @abstractmethod
     def __call__(self, images: Array) -> Array:

@@ -9,13 +9,12 @@ images : (n, H, W, c)    p : (d,) with d = ph · pw · c, in row, column, channe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from poolwise.kernels.constants import CONSTANT
 from poolwise.method.descriptors.base import Descriptor
-from poolwise.support.blocks import spans
+from poolwise.method.descriptors.sampling import sample_windows
 from poolwise.support.lazy import np
 from poolwise.support.parameters import NAME, Choice, Number, ParameterError, Size, Whole, parameter
 
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 
 Contrast = Literal["std", "variance"] | None
 
-_SAMPLES_PER_SHARD = 8192
 _PATCHES_PER_BLOCK = 16384
-_DECODED_BYTES_PER_SHARD = 4 << 20
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,39 +131,17 @@ def sample_patches(
 
     images : (n, H, W, c), any numeric dtype, may be a memory map    returns : (n_patches, d) float32
 
-    Each image that is drawn from a source is decoded once, and few are in memory at a time.
-
     >>> from poolwise.engine.threads import Threads
     >>> with Threads(1) as engine:
     ...     sample_patches(np.zeros((5, 32, 32, 3)), 10, (6, 6), rng=np.random.default_rng(0), engine=engine).shape
     (10, 108)
     """
-    n, H, W, c = images.shape
-    h, w = position_grid((H, W), patch_size, 1)
-    image, y, x = rng.integers(n, size=n_patches), rng.integers(h, size=n_patches), rng.integers(w, size=n_patches)
-    order = np.argsort(image, kind="stable")  # read the images from first to last: they may be on disk
-    cut: Callable[..., tuple[Array, Array]]
-    if isinstance(images, np.ndarray):
-        shards, cut = [order[rows] for rows in spans(n_patches, _SAMPLES_PER_SHARD)], _cut_from_array
-    else:
-        starts = np.flatnonzero(np.diff(image[order], prepend=-1))  # where the samples of the next image begin
-        at_once = max(1, _DECODED_BYTES_PER_SHARD // (H * W * c * images.dtype.itemsize))
-        shards, cut = np.split(order, starts[at_once::at_once]), _cut_from_source
-    return engine.hold(cut, shards, images, image, y, x, patch_size, n=n_patches)
+    position_grid(images.shape[1:3], patch_size, 1)
+    return sample_windows(images, n_patches, patch_size, _flat, rng=rng, engine=engine)
 
 
-def _cut_from_array(
-    samples: Array, pixels: Array, image: Array, y: Array, x: Array, patch_size: tuple[int, int]
-) -> tuple[Array, Array]:
-    windows = np.lib.stride_tricks.sliding_window_view(pixels, patch_size, axis=(1, 2))
-    patches = np.moveaxis(windows[image[samples], y[samples], x[samples]], 1, 3)
-    return samples, patches.reshape(len(samples), -1).astype(np.float32)
-
-
-def _cut_from_source(samples: Array, source: ImageSource, image: Array, y: Array, x: Array, size: Any) -> tuple[Array, Array]:
-    drawn, place = np.unique(image[samples], return_inverse=True)
-    _, patches = _cut_from_array(np.arange(len(samples)), source[drawn], place, y[samples], x[samples], size)
-    return samples, patches
+def _flat(windows: Array) -> Array:
+    return windows.reshape(len(windows), -1)
 
 
 def normalize_contrast(patches: Array, contrast: Contrast, offset: float) -> Array:

@@ -6,9 +6,12 @@ P : (n, d) whitened patches    D : (K, d) codes    F : (n, sides · K) activatio
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
+from poolwise.support.lazy import np
 from poolwise.support.parameters import Part
 
 if TYPE_CHECKING:
@@ -48,6 +51,9 @@ class Encoder(Part):
         """Itself without "auto"; pairs : whether pooling multiplies outputs with each other, so that few should do"""
         return self
 
+    def check_dimension(self, d: int) -> None:
+        """A ParameterError where local vectors of d numbers cannot be encoded so."""
+
     @property
     def sides(self) -> int:
         """Activations per code: side s of code k is activation s · K + k."""
@@ -66,6 +72,32 @@ class Encoder(Part):
         """The same in float32, as fast as can be; by default the formula."""
         return self(P, D)
 
+    def prepared(self, D: Array) -> Callable[[Array], Array]:
+        """`encode` for many blocks of patches: what depends on the codes alone is computed once."""
+        return partial(self.encode, D=D)
+
     def fused(self, D: Array, whitening: Whitening) -> Folded | None:
         """What the fused pass needs, or None: then the plain pass computes `encode`."""
         return None
+
+
+class SignedEncoder(Encoder):
+    """An encoder whose activations may be negative. They are pooled with their sign or, two-sided, as two outputs of a code:
+
+    f⁺ = max(0, f),   f⁻ = max(0, -f)
+    """
+
+    signed = True
+    two_sided: bool
+
+    @property
+    def sides(self) -> int:
+        return 2 if self.two_sided else 1
+
+    @property
+    def side_names(self) -> tuple[str, ...]:
+        return ("_pos", "_neg") if self.two_sided else ("",)
+
+    def split(self, F: Array) -> Array:
+        """(n, K) activations with their sign to (n, sides · K)."""
+        return np.hstack([np.maximum(0, F), np.maximum(0, -F)]) if self.sides == 2 else F

@@ -12,17 +12,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from poolwise.method.encoders.base import Encoder
+from poolwise.method.encoders.base import SignedEncoder
 from poolwise.method.encoders.triangle import squared_distances
 from poolwise.support.lazy import np
-from poolwise.support.parameters import Number, Whole, parameter
+from poolwise.support.parameters import Flag, Number, Whole, parameter
 
 if TYPE_CHECKING:
     from poolwise.support.types import Array
 
 
 @dataclass(frozen=True, repr=False)
-class LLC(Encoder):
+class LLC(SignedEncoder):
     """Weights of the nearest codes whose sum comes closest to the patch; the weights sum to 1 and may be negative.
 
     Keeps more of a patch than `Nearest` and suits max pooling on fine grids; slower, since every patch has a system of its own.
@@ -33,6 +33,8 @@ class LLC(Encoder):
         Codes per patch; all of them if there are fewer.
     regularizer : float
         β, above 0.
+    two_sided : bool
+        Positive and negative weights as two outputs of a code.
 
     Examples
     --------
@@ -42,10 +44,10 @@ class LLC(Encoder):
 
     words = ("llc",)
     coupled = True
-    signed = True
 
     neighbours: int = parameter(5, Whole(), "Nearest codes that a patch is made of.")
     regularizer: float = parameter(1e-4, Number(1e-12), "Keeps their weights small, as a share of the trace.")
+    two_sided: bool = parameter(False, Flag("--one-sided"), "Positive and negative weights apart.")
 
     def __call__(self, P: Array, D: Array) -> Array:
         near = np.argsort(squared_distances(P, D), axis=1, kind="stable")[:, : self.neighbours]
@@ -56,7 +58,7 @@ class LLC(Encoder):
             trace = np.trace(C)
             w = np.linalg.solve(C + (self.regularizer * trace if trace > 0 else 1.0) * np.eye(len(C)), np.ones(len(C)))
             F[i, nearest] = w / w.sum()
-        return F
+        return self.split(F)
 
     def encode(self, P: Array, D: Array) -> Array:
         from poolwise.kernels.coding import llc
@@ -64,4 +66,4 @@ class LLC(Encoder):
         Z, F = P @ D.T, np.empty((len(P), len(D)), np.float32)
         Z -= (D**2).sum(axis=1) / 2
         llc(P, D, Z, min(int(self.neighbours), len(D)), float(self.regularizer), F)
-        return F
+        return self.split(F)

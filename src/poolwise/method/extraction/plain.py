@@ -26,7 +26,7 @@ class PlainPass(Pass):
     def statistics(self, images: Array) -> Array:
         layer = self.layer
         cells = cut_cells(layer.descriptor.positions(images.shape[1:3]), layer.pooling.grids)
-        codes = np.ascontiguousarray(layer.codes, np.float32)
+        encode = layer.encoder.prepared(np.ascontiguousarray(layer.codes, np.float32))
         accumulators = []
         h, w = layer.descriptor.positions(images.shape[1:3])
         d, outputs = len(layer.whitening.W), layer.n_outputs
@@ -35,7 +35,7 @@ class PlainPass(Pass):
             pixels, into = np.asarray(image, np.float32), layer.pooling.start(cells, outputs)
             for rows in spans(h, at_once):
                 P = layer.whitening(layer.descriptor.band(pixels, rows).reshape(-1, d).astype(np.float32))
-                F = layer.encoder.encode(P, codes)
+                F = encode(P)
                 layer.pooling.add(F.reshape(-1, w, outputs), rows.start, cells, into)
             accumulators.append(into)
         return layer.pooling.combine(np.stack(accumulators), cells)

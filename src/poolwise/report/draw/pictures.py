@@ -14,10 +14,11 @@ from poolwise.support.types import Array
 
 
 def tiles_of(layer: Layer, codes: Array) -> Array:
-    """(K, height, width, 3) uint8 pictures of codes; an error where the descriptor's codes are not pictures."""
+    """(K, height, width, 3) uint8 pictures of a layer's codes; where these are none, windows that excite them."""
     tiles = layer.descriptor.draw(codes, layer.image_shape[2])
+    tiles = layer.pictures if tiles is None else tiles
     if tiles is None:
-        raise ValueError(f"codes of {layer.descriptor!r} are not pictures and cannot be drawn")
+        raise ValueError(f"codes of {layer.descriptor!r} are not pictures, and the model has no windows that excite them")
     return tiles
 
 
@@ -54,6 +55,7 @@ def draw_clusters(model: PooledFeatures, *, whitened: bool = False, **layout: An
     layout : as in `cluster_mosaic`
     """
     candidates, cluster, layer = *model.require_clusters(), model.layer_
-    codes = whitened_pictures(layer, candidates.codes) if whitened else layer.whitening.undo(candidates.codes)
+    layer = candidates.layer
+    codes = whitened_pictures(layer, layer.codes) if whitened else layer.whitening.undo(layer.codes)
     closeness = correlations_after(candidates.statistics.covariance, cluster)
     return arrange_clusters(tiles_of(layer, codes), cluster, closeness=closeness, **layout)

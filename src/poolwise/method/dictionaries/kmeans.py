@@ -4,8 +4,6 @@
     centroids   the same, the centres as they are
     spherical   assign to the largest d·p, d ← Σ p, unit norm every round
     omp1        assign to the largest |d·p|, d ← Σ (d·p) p with its sign, unit norm every round
-    patches     K random patches, unit norm
-    gaussian    K random directions
 
 Given    X : (N, d) float32 patches that an engine holds, K, and a random generator
 Stops    when Σ ‖movement of the centres‖² ≤ tol × mean variance of X's columns, or after max_iter rounds
@@ -17,13 +15,23 @@ the same bits for any number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from poolwise.method.dictionaries.base import (
+    SAME_COSINE,
+    Dictionary,
+    Learner,
+    different,
+    distinct_patches,
+    random_rows,
+    shard_size,
+    too_few,
+    unit,
+)
 from poolwise.method.statistics import Moments
 from poolwise.support.lazy import np
-from poolwise.support.parameters import NAME, Choice, Family, Number, ParameterError, Part, Whole, parameter
+from poolwise.support.parameters import Choice, Number, Whole, parameter
 from poolwise.support.progress import Update, silent
 
 if TYPE_CHECKING:
@@ -33,15 +41,12 @@ if TYPE_CHECKING:
 Method = Literal["kmeans", "centroids", "spherical", "omp1"]
 Init = Literal["patches", "noise"]
 
-_SHARDS = 32
-_LEAST_ROWS_PER_SHARD = 1024
 _NOISE_STD = 0.1
 _FAR_VARIANCES = 10.0  # a squared mean above that many variances is far from the origin
-_SAME_COSINE = 1e-6  # codes whose cosine is above 1 less this are one code
 
 
 @dataclass(frozen=True, repr=False)
-class KMeans(Part):
+class KMeans(Learner):
     """Codes by K-means or one of its relatives.
 
     Parameters
@@ -68,40 +73,6 @@ class KMeans(Part):
         return learn_dictionary(X, K, self, rng=rng, update=update)
 
 
-@dataclass(frozen=True, repr=False)
-class RandomCodes(Part):
-    """Codes that nothing was learned for: K random patches of unit norm, or K random directions."""
-
-    words = ("patches", "gaussian")
-    word_field = "kind"
-
-    kind: Literal["patches", "gaussian"] = parameter("patches", Choice(words), "Which random codes.", "--dictionary")
-    max_iter = 0
-
-    def learn(self, X: Held, K: int, *, rng: np.random.Generator, update: Update = silent) -> Dictionary:
-        """K different codes."""
-        if self.checked().kind == "gaussian":
-            return Dictionary(_different(_unit(rng.standard_normal((K, X.shape[1]))), X, rng=rng))
-        return Dictionary(_different(_unit(_distinct_patches(X, K, rng)), X, rng=rng))
-
-
-DICTIONARIES: Family[KMeans | RandomCodes] = Family("dictionary", KMeans, RandomCodes)
-
-
-@dataclass(frozen=True)
-class Dictionary:
-    """What learning a dictionary gives.
-
-    codes : (K, d) float32    objective : of the assignment in each round, Σ ‖p - d‖² (omp1: Σ ‖p - (d·p) d‖²)
-    n_iter : rounds    converged : whether the centres stopped moving
-    """
-
-    codes: Array
-    objective: list[float] = field(default_factory=list)
-    n_iter: int = 0
-    converged: bool = True
-
-
 def learn_dictionary(X: Held, K: int, kmeans: KMeans, *, rng: np.random.Generator, update: Update = silent) -> Dictionary:
     """Learn K codes from patches. Raises ValueError if X has fewer than K different patches.
 
@@ -113,34 +84,34 @@ def learn_dictionary(X: Held, K: int, kmeans: KMeans, *, rng: np.random.Generato
     ((10, 8), True)
     """
     (N, d), method = X.shape, kmeans.checked().method
-    start = _distinct_patches(X, K, rng)
+    start = distinct_patches(X, K, rng)
     if kmeans.init == "noise":
         start = _NOISE_STD * rng.standard_normal((K, d))
     lloyd = method in ("kmeans", "centroids")
-    if not lloyd and not any(X.map(np.any, size=_shard_size(N))):
-        raise _too_few(0, K)
+    if not lloyd and not any(X.map(np.any, size=shard_size(N))):
+        raise too_few(0, K)
     moments = Moments(d, diagonal=True)
-    for part in X.map(_variances, size=_shard_size(N)):
+    for part in X.map(_variances, size=shard_size(N)):
         moments.merge(part)
     mean, variance = moments.mean, moments.variance()
     stop = kmeans.tol * float(variance.mean())
-    least = _SAME_COSINE * float(np.sqrt((mean**2 + variance).sum()))
+    least = SAME_COSINE * float(np.sqrt((mean**2 + variance).sum()))
     # Lloyd's rounds do not depend on the origin, but p·d - |d|²/2 loses its digits far from it: move there and back.
     far = lloyd and (mean**2).sum() > _FAR_VARIANCES * variance.sum()
     origin = mean.astype(np.float32) if far else None
-    C = _less(start, origin) if lloyd else _unit(start)
+    C = _less(start, origin) if lloyd else unit(start)
     objective: list[float] = []
     converged = False
     for _ in range(kmeans.max_iter):
         sums, counts, value = one_round(X, C, kmeans.method, origin)
         objective.append(value)
         update(len(objective), f"objective {value:.6g}")
-        new = sums / np.maximum(counts, 1)[:, None] if lloyd else _unit(sums)
+        new = sums / np.maximum(counts, 1)[:, None] if lloyd else unit(sums)
         empty = np.flatnonzero(counts == 0 if lloyd else np.linalg.norm(sums, axis=1) <= least * counts)
         if lloyd:
             new[empty] = _less(X.take(rng.integers(N, size=len(empty))), origin)
         else:
-            new[empty] = _unit(_random_rows(X, len(empty), rng))
+            new[empty] = unit(random_rows(X, len(empty), rng))
         movement = float(((new - C) ** 2).sum())
         C = new
         if movement <= stop:
@@ -148,9 +119,9 @@ def learn_dictionary(X: Held, K: int, kmeans: KMeans, *, rng: np.random.Generato
             break
     codes = C if origin is None else C + origin
     if method == "centroids":
-        codes = _different(codes, X, rng=rng, spread=float(variance.sum()))
+        codes = different(codes, X, rng=rng, spread=float(variance.sum()))
     else:
-        codes = _different(_unit(codes, least), X, rng=rng, two_sided=method == "omp1")
+        codes = different(unit(codes, least), X, rng=rng, two_sided=method == "omp1")
     return Dictionary(codes, objective, len(objective), converged)
 
 
@@ -164,7 +135,7 @@ def one_round(X: Held, C: Array, method: Method = "kmeans", origin: Array | None
     K, d = C.shape
     C32 = np.ascontiguousarray(C, np.float32)
     sums, counts, value = np.zeros((K, d)), np.zeros(K, np.int64), 0.0
-    for part_sums, part_counts, part_value in X.map(_assign, C32, method, origin, size=_shard_size(X.shape[0])):
+    for part_sums, part_counts, part_value in X.map(_assign, C32, method, origin, size=shard_size(X.shape[0])):
         sums += part_sums
         counts += part_counts
         value += part_value
@@ -198,83 +169,3 @@ def _variances(block: Array) -> Moments:
 
 def _less(X: Array, origin: Array | None) -> Array:
     return X if origin is None else X - origin
-
-
-def _shard_size(n: int) -> int:
-    return max(_LEAST_ROWS_PER_SHARD, -(-n // _SHARDS))
-
-
-def _unit(C: Array, least: float = 0.0) -> Array:
-    """Rows divided by their norms; rows no longer than `least`, whose direction is rounding, become zero."""
-    norm = np.linalg.norm(np.asarray(C, np.float64), axis=1, keepdims=True)
-    return np.where(norm > least, C, 0) / np.where(norm > least, norm, 1)
-
-
-def _random_rows(X: Held, n: int, rng: np.random.Generator) -> Array:
-    """n random patches that have a direction, (n, d)."""
-    if n == 0:
-        return np.empty((0, X.shape[1]), np.float32)
-    has_direction = np.concatenate(list(X.map(_has_direction, size=_shard_size(X.shape[0]))))
-    return X.take(rng.choice(np.flatnonzero(has_direction), size=n))
-
-
-def _has_direction(block: Array) -> Array:
-    return np.asarray(block.any(axis=1))
-
-
-def _one_by_one(X: Held, order: Array, at_once: int) -> Iterator[Array]:
-    """The patches in that order; some are fetched ahead."""
-    for start in range(0, len(order), at_once):
-        yield from X.take(order[start : start + at_once])
-
-
-def _distinct_patches(X: Held, K: int, rng: np.random.Generator) -> Array:
-    """K different random patches, (K, d) float64."""
-    found: dict[bytes, Array] = {}
-    for patch in _one_by_one(X, rng.permutation(X.shape[0]), at_once=K):
-        found.setdefault((patch + np.float32(0)).tobytes(), patch)  # + 0: -0.0 and 0.0 are one value
-        if len(found) == K:
-            return np.stack(list(found.values())).astype(np.float64)
-    raise _too_few(len(found), K)
-
-
-class TooFewPatchesError(ParameterError):
-    """Fewer different patches than codes."""
-
-
-def _too_few(found: int, K: int) -> TooFewPatchesError:
-    return TooFewPatchesError(
-        f"{K} codes were asked for, but there are only {found} different patches to learn them from (patches that differ in "
-        f"length alone count once, except for centroids). Give more or more varied images, a larger {{n_patches}}, or fewer "
-        f"codes.",
-        n_patches=NAME,
-    )
-
-
-def _different(C: Array, X: Held, *, rng: np.random.Generator, two_sided: bool = False, spread: float | None = None) -> Array:
-    """C as float32 with every code that repeats an earlier one, or is zero, replaced by a random patch that does not.
-
-    Codes are directions, d and -d the same one if `two_sided`; or, with `spread`, points in data of that total variance.
-    """
-    C = np.ascontiguousarray(C, np.float32)
-
-    def same(row: Array, others: Array) -> Array:
-        if spread is not None:
-            return ((others - row) ** 2).sum(axis=1) <= _SAME_COSINE * spread
-        cosine = others @ row
-        return (np.abs(cosine) if two_sided else cosine) > 1 - _SAME_COSINE
-
-    def repeats() -> list[int]:
-        return [k for k in range(len(C)) if (spread is None and not C[k].any()) or same(C[k], C[:k]).any()]
-
-    spare = _one_by_one(X, rng.permutation(X.shape[0]), at_once=64)
-    for k in repeats():
-        others = np.delete(C, k, axis=0)
-        for patch in spare:
-            code = patch if spread is not None else _unit(patch[None])[0]
-            if (spread is not None or code.any()) and not same(code, others).any():
-                C[k] = code
-                break
-        else:
-            raise _too_few(len(C) - len(repeats()), len(C))
-    return C

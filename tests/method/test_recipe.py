@@ -10,7 +10,7 @@ import pytest
 
 from poolwise import PooledFeatures
 from poolwise.method.descriptors import Patches
-from poolwise.method.dictionary import KMeans, RandomCodes
+from poolwise.method.dictionaries import KMeans, RandomCodes
 from poolwise.method.encoders import Nearest, Threshold, Triangle
 from poolwise.method.pooling import Pool
 from poolwise.method.presets import PRESETS
@@ -87,9 +87,9 @@ def test_presets_are_recipes(name):
         ({"n_candidates": True}, "n_candidates must be a whole number of at least 1, or 'auto'; got True"),
         ({"n_patches": 2**31}, "n_patches must be at most 2147483647; got 2147483648"),
         ({"n_super_patches": 1}, "n_super_patches must be a whole number of at least 2; got 1"),
-        ({"descriptor": "sift"}, "descriptor must be one of 'patches', or an object: Patches(...); got 'sift'"),
-        ({"descriptor": None}, "descriptor must be one of 'patches', or an object: Patches(...); got None"),
-        ({"descriptor": Threshold()}, "descriptor must be one of 'patches', or an object: Patches(...); got Threshold()"),
+        ({"descriptor": "surf"}, "descriptor must be one of 'patches', 'sift', 'hog', or an object: Patches(...), Sift(...), "),
+        ({"descriptor": None}, "descriptor must be one of 'patches', 'sift', 'hog', or an object: Patches(...), Sift(...), "),
+        ({"descriptor": Threshold()}, "descriptor must be one of 'patches', 'sift', 'hog', or an object: Patches(...), "),
         ({"descriptor": Patches(0)}, "size must be a whole number of at least 1; got 0"),
         ({"descriptor": Patches(stride=0)}, "stride must be a whole number of at least 1; got 0"),
         ({"descriptor": Patches(offset=-1)}, "offset must be a finite number of at least 0; got -1"),
@@ -99,7 +99,7 @@ def test_presets_are_recipes(name):
         ({"dictionary": KMeans(tol=np.inf)}, "tol must be a finite number of at least 0; got inf"),
         (
             {"encoder": "vq"},
-            "encoder must be one of 'auto', 'threshold', 'triangle', 'nearest', 'llc', or an object: Threshold(...), ",
+            "encoder must be one of 'auto', 'threshold', 'triangle', 'nearest', 'llc', 'omp', 'lasso', 'linear', or an obj",
         ),
         ({"encoder": Threshold(alpha="0.1", two_sided=False)}, "alpha must be a finite number of at least 0; got '0.1'"),
         ({"encoder": Threshold(0.25, two_sided=1)}, "two_sided must be True or False; got 1"),

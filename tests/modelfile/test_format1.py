@@ -180,6 +180,7 @@ def test_parameters_of_format_1_become_those_of_parts(golden, tmp_path):
         "whitening__form": "variance", "whitening__offset": 0.5, "whitening__rank": None,
         "symmetry": None, "dictionary__method": "omp1", "dictionary__init": "noise",
         "dictionary__max_iter": 7, "dictionary__tol": 0.0, "encoder__alpha": 0.1, "encoder__two_sided": False,
+        "pooling__root": False,
         "pooling__how": "max", "pooling__grid": [1, (2, 3)], "scale__form": "cell", "scale__offset": 0.0, "projection": None,
         "n_codes": 4, "n_candidates": 9, "selection": "greedy", "n_patches": 99, "n_super_patches": None,
         "image_shape": None, "random_state": 5, "n_jobs": 2, "verbose": 1,

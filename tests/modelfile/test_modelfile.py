@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from poolwise import ZCA, Patches, Pool, PooledFeatures, SecondOrder, Standardize, Threshold, load, save
-from poolwise.method.dictionary import DICTIONARIES
+from poolwise.method.dictionaries import DICTIONARIES
 from poolwise.method.presets import PRESETS
 from poolwise.method.selection import WAYS
 from poolwise.modelfile import FORMAT, ModelFileError, describe
@@ -293,7 +293,7 @@ def test_the_description_of_a_file(model, raw, tmp_path):
     assert (layer.projection.kind, layer.projection.T.shape) == ("nystrom", (10, 10))
     assert (found.n_candidates, found.is_slim) == (16, False)
     assert found.parameters["encoder"] == {"part": "Threshold", "alpha": 0.25, "two_sided": True}
-    assert found.parameters["pooling"] == {"part": "Pool", "how": "average", "grid": 2}
+    assert found.parameters["pooling"] == {"part": "Pool", "how": "average", "grid": 2, "root": False}
     assert found.parameters["whitening"] == "std"  # a word stays a word
     assert found.fitted["timings"].keys() >= {"dictionary", "selection"}
 
@@ -361,7 +361,7 @@ def test_provenance_that_json_cannot_hold_is_refused(model, tmp_path, told):
     ids=lambda other: type(other).__name__,
 )
 def test_what_cannot_be_saved_gets_to_know_what_can(other, tmp_path):
-    with pytest.raises(TypeError, match=r"cannot be saved; expected a fitted PooledFeatures, or a Pipeline of one"):
+    with pytest.raises(TypeError, match=r"cannot be saved; expected a fitted PooledFeatures or StackedFeatures, or a Pipe"):
         save(other, tmp_path / "m.safetensors")
 
 

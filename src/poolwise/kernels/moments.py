@@ -82,3 +82,17 @@ def pack_upper(S: Array, power: bool, x: Array) -> None:
                     s = np.sqrt(s) if s >= 0 else -np.sqrt(-s)
                 out[c] = s if c == 0 else root_two * s
             end += K - r
+
+
+@compiled()
+def largest_products(F: Array, into: Array) -> None:
+    """into[ij] = max(into[ij], f_i f_j) over the rows f of F, for i ≤ j, row by row."""
+    outputs = F.shape[1]
+    for n in range(len(F)):
+        at = 0
+        for i in range(outputs):
+            value = F[n, i]
+            for j in range(i, outputs):
+                product = value * F[n, j]
+                into[at] = product if product > into[at] else into[at]
+                at += 1

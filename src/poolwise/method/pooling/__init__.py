@@ -2,9 +2,10 @@
 
 from poolwise.method.pooling.base import Pooling
 from poolwise.method.pooling.first_order import Pool
+from poolwise.method.pooling.max_products import MaxProducts
 from poolwise.method.pooling.second_order import SecondOrder
 from poolwise.support.parameters import Family
 
-POOLINGS: Family[Pooling] = Family("pooling", Pool, SecondOrder)
+POOLINGS: Family[Pooling] = Family("pooling", Pool, SecondOrder, MaxProducts)
 
-__all__ = ["POOLINGS", "Pool", "Pooling", "SecondOrder"]
+__all__ = ["POOLINGS", "MaxProducts", "Pool", "Pooling", "SecondOrder"]

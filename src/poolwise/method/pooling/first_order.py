@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from poolwise.method.pooling.base import Pooling
 from poolwise.support.lazy import np
-from poolwise.support.parameters import AUTO, Choice, Grids, parameter
+from poolwise.support.parameters import AUTO, Choice, Flag, Grids, parameter
 
 if TYPE_CHECKING:
     from poolwise.method.pooling.cells import Cells, Grid
@@ -45,6 +45,8 @@ class Pool(Pooling):
     how : {"auto", "average", "max", "sum", "rms", "both"}
     grid : "auto", int, (rows, columns) or list of these
         Cells to pool over; a list is a pyramid.
+    root : bool
+        x ← sign(x) √|x| of what is pooled: large activations count less.
     """
 
     words = ("auto", "average", "max", "sum", "rms", "both")
@@ -52,6 +54,7 @@ class Pool(Pooling):
 
     how: How = parameter("average", Choice(words), "How activations are pooled.", "--pool")
     grid: Grid | str = parameter(2, Grids(AUTO), "Cells to pool over: auto, 2, 2x3, or a pyramid 1,2,4; may be repeated.")
+    root: bool = parameter(False, Flag("--no-root"), "Take the root of what is pooled, with its sign.")
 
     @classmethod
     def of_word(cls, word: str) -> Self:
@@ -72,9 +75,9 @@ class Pool(Pooling):
         found = []
         for how in hows:
             grids = _CHOSEN_FROM.get(how, _CHOSEN_FROM["average"]) if self.grid == AUTO else (self.grid,)
-            found += [Pool(how, grid) for grid in grids]
+            found += [Pool(how, grid, self.root) for grid in grids]
         fitting = [pool for pool in found if self.grid != AUTO or _LEAST_SIDE * pool.grids[0][0] <= min(positions)]
-        return tuple(fitting) or (Pool(hows[0], 1),)
+        return tuple(fitting) or (Pool(hows[0], 1, self.root),)
 
     @property
     def grids(self) -> tuple[tuple[int, int], ...]:
@@ -106,7 +109,8 @@ class Pool(Pooling):
         )
 
     def normalized(self, x: Array) -> Array:
-        return np.sqrt(x) if self.how == "rms" else x
+        x = np.sqrt(x) if self.how == "rms" else x
+        return np.sign(x) * np.sqrt(np.abs(x)) if self.root else x
 
     def first_order(self) -> Pool:
         return self.but(how="average") if self.how == "both" else self

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from poolwise import datasets
-    from poolwise.estimators import AffinitySelector, LinearSVM, LinearSVMCV, PooledFeatures
+    from poolwise.estimators import AffinitySelector, LinearSVM, LinearSVMCV, PooledFeatures, StackedFeatures
     from poolwise.images import open_images
     from poolwise.method.descriptors import Patches
     from poolwise.method.dictionaries import KMeans, RandomCodes
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _HOME = {
-    **dict.fromkeys(("AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures"), "estimators"),
+    **dict.fromkeys(("AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures", "StackedFeatures"), "estimators"),
     "open_images": "images",
     **dict.fromkeys(("load", "save"), "modelfile"),
     "Patches": "method.descriptors",
@@ -41,6 +41,7 @@ __all__ = [
     "PooledFeatures",
     "RandomCodes",
     "SecondOrder",
+    "StackedFeatures",
     "Standardize",
     "Threshold",
     "Triangle",

@@ -26,13 +26,18 @@ from poolwise import (
     Threshold,
     Triangle,
 )
-from poolwise.method.encoders import LLC
+from poolwise.method.descriptors import Hog, Sift
+from poolwise.method.dictionaries import Axes, ConvolutionalKMeans, OnlineDictionary
+from poolwise.method.encoders import LLC, OMP, Lasso, Linear
+from poolwise.method.pooling import MaxProducts
 from poolwise.method.recipe import FAMILIES
 
 from settings import QUICK, paper_features
 
 OBJECTS = {
     ("descriptor", "patches"): Patches(size=6, stride=1, contrast="std", offset=10.0),
+    ("descriptor", "sift"): Sift(bins=4, stride=2, contrast=1.0, root=True, colour=False),
+    ("descriptor", "hog"): Hog(cell=4, block=2, orientations=9, stride=2),
     ("whitening", "std"): ZCA("std", offset=0.1, rank=None),
     ("whitening", "variance"): ZCA("variance", offset=0.1),
     ("dictionary", "kmeans"): KMeans("kmeans", init="patches", max_iter=100, tol=1e-4),
@@ -41,11 +46,17 @@ OBJECTS = {
     ("dictionary", "omp1"): KMeans("omp1"),
     ("dictionary", "patches"): RandomCodes("patches"),
     ("dictionary", "gaussian"): RandomCodes("gaussian"),
+    ("dictionary", "online"): OnlineDictionary(sparsity=1.0, batch=256, max_iter=300),
+    ("dictionary", "convolutional"): ConvolutionalKMeans(shifts=3, max_iter=50, tol=1e-4),
+    ("dictionary", "axes"): Axes(),
     ("encoder", "auto"): Threshold(alpha="auto", two_sided="auto"),
     ("encoder", "threshold"): Threshold(alpha=0.25, two_sided=False),
     ("encoder", "triangle"): Triangle(),
     ("encoder", "nearest"): Nearest(),
     ("encoder", "llc"): LLC(),
+    ("encoder", "omp"): OMP(nonzeros=4, two_sided=True),
+    ("encoder", "lasso"): Lasso(penalty=1.0, positive=False, two_sided=True),
+    ("encoder", "linear"): Linear(two_sided=False),
     ("pooling", "auto"): Pool("auto", grid="auto"),
     ("pooling", "average"): Pool("average", grid=2),
     ("pooling", "max"): Pool("max", grid=2),
@@ -53,6 +64,7 @@ OBJECTS = {
     ("pooling", "rms"): Pool("rms", grid=2),
     ("pooling", "both"): Pool("both", grid=2),
     ("pooling", "second_order"): SecondOrder(grid=2, normalize="root", offset=0.1),
+    ("pooling", "max_products"): MaxProducts(grid=2),
     ("scale", "shared"): Standardize("shared", offset=0.01),
     ("scale", "cell"): Standardize("cell", offset=0.01),
 }
@@ -72,6 +84,7 @@ NESTED = {
     "encoder__two_sided": "auto",
     "pooling__how": "auto",
     "pooling__grid": "auto",
+    "pooling__root": False,
     "scale__form": "shared",
     "scale__offset": 0.01,
 }

@@ -2,7 +2,20 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from poolwise import ZCA, AffinitySelector, KMeans, LinearSVM, LinearSVMCV, Pool, PooledFeatures, SecondOrder, Threshold
+from poolwise import (
+    OMP,
+    ZCA,
+    AffinitySelector,
+    KMeans,
+    Lasso,
+    LinearSVM,
+    LinearSVMCV,
+    Pool,
+    PooledFeatures,
+    SecondOrder,
+    StackedFeatures,
+    Threshold,
+)
 
 # The checks' data have as few as ten rows of two numbers.
 SMALL = {"n_codes": 2, "n_patches": 500, "dictionary": KMeans(max_iter=5)}
@@ -22,6 +35,11 @@ COATES = {"n_codes": 1, "n_patches": 500, "dictionary__max_iter": 5}  # two numb
         PooledFeatures(**SMALL, encoder=Threshold((0.1, 0.5), True), symmetry="mirror"),
         PooledFeatures(**ONE, n_candidates=2, pooling=SecondOrder(1, "log"), whitening=ZCA(rank="auto")),
         PooledFeatures(**ONE, n_candidates=2, selection="supervised", whitening=ZCA(rank=1)),
+        PooledFeatures(**SMALL, encoder=OMP(1), pooling=Pool("average", 1, root=True)),
+        PooledFeatures(**ONE, n_candidates=2, encoder=Lasso(0.1), pooling="max_products"),
+        PooledFeatures(n_codes=1, n_patches=500, dictionary="axes", encoder="linear"),
+        PooledFeatures(**SMALL, encoder="llc"),
+        StackedFeatures([PooledFeatures(**ONE), PooledFeatures(1, None, dictionary="gaussian", n_patches=500)], map_cells=2),
         AffinitySelector(),
         AffinitySelector(selection="greedy", n_jobs=1),
         LinearSVM(),

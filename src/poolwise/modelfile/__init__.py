@@ -24,7 +24,7 @@ import datetime
 import os
 import platform
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -35,9 +35,9 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from poolwise.estimators import PooledFeatures
+from poolwise.estimators import PooledFeatures, StackedFeatures
 from poolwise.method.layer import Layer
-from poolwise.modelfile import classifier, features, format1
+from poolwise.modelfile import classifier, features, format1, stack
 from poolwise.modelfile.container import Stored, Tensor, agree, checksum, opened, read_arrays, read_header, write
 from poolwise.modelfile.strict_json import (
     ModelFileError,
@@ -61,8 +61,13 @@ __all__ = ["FORMAT", "Description", "ModelFileError", "describe", "load", "save"
 
 FORMAT = 2
 
-_PARTS = {"features": features, "classifier": classifier}
-_KINDS = {"features": ("features",), "pipeline": ("features", "classifier")}
+_PARTS = {"features": features, "stack": stack, "classifier": classifier}
+_KINDS = {
+    "features": ("features",),
+    "pipeline": ("features", "classifier"),
+    "stack": ("stack",),
+    "stacked pipeline": ("stack", "classifier"),
+}
 _NOT_NAMES = ("", *Pipeline([("step", None)]).get_params(deep=False))
 _LIBRARIES = ("poolwise", "numpy", "scikit-learn", "python")
 _DOCUMENT = {
@@ -78,7 +83,7 @@ _DOCUMENT = {
 
 
 def save(
-    model: PooledFeatures | Pipeline,
+    model: PooledFeatures | StackedFeatures | Pipeline,
     path: str | os.PathLike[str],
     *,
     provenance: str | Mapping[str, str | float | bool | None] | None = None,
@@ -88,8 +93,8 @@ def save(
 
     Parameters
     ----------
-    model : PooledFeatures or Pipeline
-        Fitted; a pipeline is of PooledFeatures and a linear classifier of ours.
+    model : PooledFeatures, StackedFeatures or Pipeline
+        Fitted; a pipeline is of one of these and a linear classifier of ours.
     path : str or path
         A file of that name is replaced in one step; if anything goes wrong, it stays as it was.
     provenance : str, dict or None
@@ -119,7 +124,7 @@ def save(
         raise TypeError(f"provenance must be text, or a dictionary with text as keys; got {provenance!r}")
     document: dict[str, Any] = {
         "format": FORMAT,
-        "kind": "pipeline" if names else "features",
+        "kind": next(kind for kind, wanted in _KINDS.items() if wanted == tuple(parts)),
         "names": names,
         "verbose": bool(model.verbose) if names else False,
         "parts": {},
@@ -144,8 +149,10 @@ def save(
                     tensor.check(f"{part}.{name}", arrays[f"{part}.{name}"])
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, descriptor: Callable[[Any], Any] | None = None) -> Any:
     """Read a model that `save` wrote: a fitted PooledFeatures or Pipeline. Nothing in a file can run code.
+
+    descriptor : the function that the model describes images by, if that is one of your own; a file holds its name alone
 
     Raises ModelFileError, a ValueError, for whatever is not such a file or is damaged, and OSError where it cannot be read.
     Takes no more memory than about the file's size, whatever is in it.
@@ -164,7 +171,9 @@ def load(path: str | os.PathLike[str]) -> Any:
                 tensor.check(stored, arrays[stored])
                 own[name] = arrays[stored]
             steps.append(_PARTS[part].build(document["parts"][part], own))
-    if document["kind"] == "features":
+    if descriptor is not None:
+        features.give_descriptor(steps[0], descriptor)
+    if len(steps) == 1:
         return steps[0]
     return Pipeline(list(zip(document["names"], steps, strict=True)), verbose=document["verbose"])
 
@@ -175,7 +184,7 @@ class Description:
 
     format, kind, libraries : as in the file    parameters, notes, fitted : of the features    classifier : its JSON, or None
     layer : without its numbers: zeros, which take no memory    n_candidates : M, or None    is_slim : saved without candidates
-    chosen_by : how codes were selected, "auto" where a slim file does not hold it
+    chosen_by : how codes were selected, "auto" where a slim file does not hold it    above : of a stack, all but its first
     saved : when    provenance : what the caller of `save` gave
     """
 
@@ -192,6 +201,7 @@ class Description:
     saved: str
     provenance: dict[str, Any]
     chosen_by: str
+    above: tuple[Layer, ...] = ()
 
 
 def describe(path: str | os.PathLike[str]) -> Description:
@@ -199,7 +209,9 @@ def describe(path: str | os.PathLike[str]) -> Description:
     with _named(path, "loaded"), opened(path) as file:
         read = _read(file)
         document = read.document
-        own = document["parts"]["features"]
+        parts = document["parts"]
+        own = parts["features"] if "features" in parts else parts["stack"]["features"][0]
+        above = () if "features" in parts else tuple(map(features.shell, parts["stack"]["features"][1:]))
         return Description(
             read.format,
             document["kind"],
@@ -214,6 +226,7 @@ def describe(path: str | os.PathLike[str]) -> Description:
             document["provenance"]["saved"],
             document["provenance"]["told"],
             features.chosen_by(own),
+            above,
         )
 
 
@@ -229,18 +242,19 @@ def _named(path: str | os.PathLike[str], done: str) -> Iterator[None]:
 
 def _take_apart(model: Any) -> tuple[list[str], dict[str, BaseEstimator]]:
     """The names of a pipeline's steps, and the estimators by their part."""
-    if type(model) is PooledFeatures:
-        return [], {"features": model}
+    features_of = {PooledFeatures: "features", StackedFeatures: "stack"}
+    if type(model) in features_of:
+        return [], {features_of[type(model)]: model}
     known = {kind.cls for kind in classifier.CLASSIFIERS.values()}
     if type(model) is Pipeline and len(model.steps) == 2:
         (first, one), (second, two) = model.steps
-        if type(one) is PooledFeatures and type(two) in known:
-            return [first, second], {"features": one, "classifier": two}
+        if type(one) in features_of and type(two) in known:
+            return [first, second], {features_of[type(one)]: one, "classifier": two}
     kind = f"a Pipeline of {[type(step).__name__ for _, step in model.steps]}" if isinstance(model, Pipeline) else type(model)
     ours = ", ".join(classifier.CLASSIFIERS) or "none in this version"
     raise TypeError(
-        f"{kind} cannot be saved; expected a fitted PooledFeatures, or a Pipeline of one followed by a linear classifier of "
-        f"ours ({ours}). Save the PooledFeatures by itself, and the rest as its own library does"
+        f"{kind} cannot be saved; expected a fitted PooledFeatures or StackedFeatures, or a Pipeline of one and a linear "
+        f"classifier of ours ({ours}). Save the PooledFeatures by itself, and the rest as its own library does"
     )
 
 
@@ -283,11 +297,11 @@ def _read(file: FileIO) -> _Read:
     read = _Read(
         document, document["format"], places, {part: _PARTS[part].expect(document["parts"][part]) for part in parts}, unsigned
     )
-    if document["kind"] == "features":
+    if len(parts) == 1:
         fine = not names and not document["verbose"]
     else:
         fine = len(set(names)) == 2 and not any("__" in name or name in _NOT_NAMES for name in names)
-        width = features.shell(document["parts"]["features"]).n_features
+        width = {"features": features, "stack": stack}[parts[0]].n_features(document["parts"][parts[0]])
         fine = fine and read.expected["classifier"]["coef"].shape[1] == width
     if not fine:
         raise ModelFileError("its JSON's names or sizes do not make a pipeline")

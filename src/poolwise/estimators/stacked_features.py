@@ -1,0 +1,163 @@
+"""StackedFeatures: layers on layers, each learned from the maps of the one before it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from poolwise.engine.threads import Threads
+from poolwise.estimators.images import look_at
+from poolwise.estimators.pooled_features import PooledFeatures
+from poolwise.method.descriptors import Patches
+from poolwise.method.layer import Layer
+from poolwise.method.stack import Maps, map_layer
+from poolwise.support.parameters import Choice, ParameterError, Whole
+from poolwise.support.progress import Stages
+from poolwise.support.randomness import seed_of
+from poolwise.support.types import Array, ImageSource
+
+_MOST_LAYERS = 8
+
+
+class StackedFeatures(TransformerMixin, BaseEstimator):
+    """Features of several layers: the codes of each look at the maps of the layer before it.
+
+    A layer's map is what its codes respond, averaged over `map_cells` × `map_cells` cells of an image; the next layer's patches
+    are cut from that. Which when: with many labels and time to spare. One layer of second-order pooling is usually as good.
+
+    Parameters
+    ----------
+    layers : sequence of PooledFeatures or None, default=None
+        Not fitted; the first one sees images. None: two layers, 100 codes each, the second with patches of 3×3 cells.
+    map_cells : int, default=9
+        Rows and columns of the maps between layers; fewer where an image has fewer positions.
+    output : {"all", "last"}, default="all"
+        Features of all layers, one behind the other, or of the last one.
+    random_state : int, RandomState instance or None, default=None
+        For layers that have none of their own.
+    verbose : int, default=0
+        Show progress on stderr.
+
+    Attributes
+    ----------
+    layers_ : list of PooledFeatures
+        Fitted.
+    maps_ : list of poolwise.method.layer.Layer
+        What gives the maps after each layer but the last.
+    image_shape_in_ : (height, width, channels)
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> images = np.random.default_rng(0).integers(0, 256, size=(30, 16, 16, 3), dtype=np.uint8)
+    >>> few = {"n_patches": 2000, "random_state": 0}
+    >>> second = PooledFeatures(6, pooling="average", descriptor=Patches(2), **few)
+    >>> stack = StackedFeatures([PooledFeatures(4, pooling="average", **few), second], map_cells=5).fit(images)
+    >>> stack.transform(images).shape
+    (30, 160)
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[PooledFeatures] | None = None,
+        *,
+        map_cells: int = 9,
+        output: Literal["all", "last"] = "all",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.layers = layers
+        self.map_cells = map_cells
+        self.output = output
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn layer after layer. X, y : as for `PooledFeatures`. A fit that fails leaves the stack as it was."""
+        templates = self._templates()
+        Whole().check("map_cells", self.map_cells)
+        Choice(("all", "last")).check("output", self.output)
+        twin, stages = copy.copy(self), Stages(bool(self.verbose), "StackedFeatures ")
+        layers: list[PooledFeatures] = []
+        maps: list[Layer] = []
+        images: Any = X
+        for number, template in enumerate(templates):
+            model = clone(template)
+            if model.random_state is None and self.random_state is not None:
+                model.random_state = (seed_of(self.random_state) + number) % 2**32
+            if number:
+                _fit_into(model, images.shape[1:])
+            layers.append(model.fit(images, y))
+            if number < len(templates) - 1:
+                images = model.look_at(images)
+                with Threads(model.n_jobs) as engine:
+                    maps.append(map_layer(model.layer_, images, self.map_cells, engine=engine, stages=stages))
+                images = Maps(maps[-1], images)
+        twin.layers_, twin.maps_ = layers, maps
+        twin.remember_images()
+        self.__dict__ = twin.__dict__
+        return self
+
+    def remember_images(self) -> None:
+        """What the first layer knows of the images is known of the stack."""
+        for name in ("image_shape_in_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self.layers_[0], name):
+                setattr(self, name, getattr(self.layers_[0], name))
+            elif hasattr(self, name):
+                delattr(self, name)
+
+    def _templates(self) -> list[PooledFeatures]:
+        if self.layers is None:
+            return [PooledFeatures(100), PooledFeatures(100, descriptor=Patches(3))]
+        found = list(self.layers)
+        if not 1 <= len(found) <= _MOST_LAYERS or not all(isinstance(one, PooledFeatures) for one in found):
+            raise ParameterError(f"layers must be 1 to {_MOST_LAYERS} PooledFeatures; got {self.layers!r}")
+        if any(one.image_shape is not None for one in found[1:]):
+            raise ParameterError("image_shape is for the first layer; the others see maps")
+        return found
+
+    def transform(self, X: Any) -> Array:
+        """Features of images, (n, H, W, c) to (n, n_features) float32; maps are computed block by block."""
+        check_is_fitted(self)
+        images: Array | ImageSource = self.layers_[0].look_at(X)
+        found = []
+        for number, model in enumerate(self.layers_):
+            if self.output == "all" or number == len(self.layers_) - 1:
+                found.append(model.transform(images))
+            if number < len(self.maps_):
+                images = Maps(self.maps_[number], images)
+        return np.concatenate(found, axis=1)
+
+    def look_at(self, X: Any) -> Array | ImageSource:
+        """Images as (n, H, W, c), checked against those seen in `fit`; a source stays as it is."""
+        check_is_fitted(self)
+        first = self.layers_[0]
+        return look_at(first, X, first.layer_.descriptor.pixel_offset, fitted=first.image_shape_in_).images
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Those of each layer behind `layer0_`, `layer1_`."""
+        check_is_fitted(self)
+        self.layers_[0].get_feature_names_out(input_features)
+        shown = list(enumerate(self.layers_))[0 if self.output == "all" else -1 :]
+        names = [f"layer{number}_{name}" for number, model in shown for name in model.get_feature_names_out()]
+        return np.asarray(names, dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
+def _fit_into(model: PooledFeatures, shape: tuple[int, int, int]) -> None:
+    """Patches of a later layer no larger than its maps, which may be very small."""
+    cut = model.recipe.descriptor
+    if isinstance(cut, Patches):
+        (ph, pw), (H, W, _) = cut.patch_size, shape
+        model.descriptor = replace(cut, size=(min(ph, H), min(pw, W)))

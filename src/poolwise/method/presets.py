@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from poolwise.method.descriptors import Patches
+from poolwise.method.descriptors import Patches, Sift
 from poolwise.method.dictionaries import KMeans
-from poolwise.method.encoders import Threshold
+from poolwise.method.encoders import Nearest, Threshold
 from poolwise.method.pooling import Pool
 from poolwise.method.scale import Standardize
 from poolwise.method.whitening import ZCA
@@ -35,6 +35,16 @@ PRESETS: dict[str, dict[str, Any]] = {
         "encoder": Threshold(alpha=0.25, two_sided=True),
         "pooling": Pool("sum", grid=2),
         "scale": Standardize("cell", offset=0.01),
+        **_PLAIN,
+    },
+    # Lazebnik, Schmid and Ponce: "Beyond Bags of Features", 2006; what Table 2 of the paper calls BoW. A χ² map follows it.
+    "sift-bow": {
+        "descriptor": Sift(bins=4, stride=4, contrast=1.0, root=False),
+        "whitening": None,
+        "dictionary": KMeans("centroids", init="patches", max_iter=100, tol=1e-4),
+        "encoder": Nearest(),
+        "pooling": Pool("average", grid=[1, 2, 4]),
+        "scale": None,
         **_PLAIN,
     },
 }

@@ -10,6 +10,7 @@ from poolwise.reproduction.results import Results
 
 if TYPE_CHECKING:
     from poolwise.reproduction.budget import Setting
+    from poolwise.reproduction.parts import PartRow
 
 Pictures = dict[str, Any]  # matplotlib's figures and Pillow's images, by file name
 
@@ -32,6 +33,7 @@ class Experiment:
     section : what came out, in Markdown; pictures in it by file name    pictures : by file name, drawn from the store alone
     cells : for the first run    variants : models to take apart, of `anatomy.VARIANTS`
     settings : rows of a budget, measured apart from cells    defaults : data sets that the defaults are measured on
+    parts : rows with other parts
     runs : as many as the paper's table has, unless another number is given
     """
 
@@ -42,6 +44,7 @@ class Experiment:
     variants: tuple[str, ...] = ()
     settings: "tuple[Setting, ...]" = ()
     defaults: tuple[str, ...] = ()
+    parts: "tuple[PartRow, ...]" = ()
     pictures: Callable[[Results], Pictures] = _no_pictures
     runs: int = 5
 

@@ -1,0 +1,90 @@
+"""Every part next to the paper's own setting: encoders, descriptors, dictionaries, poolings and layers, alike in all else."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from poolwise.estimators import LinearSVMCV, PooledFeatures, StackedFeatures
+from poolwise.method.descriptors import Patches
+from poolwise.reproduction.protocols import QUICK, Data, Settings
+from poolwise.reproduction.store import Store
+
+DATASET = "cifar10-10000"
+PATCHES, ROUNDS = 100_000, 50
+MAP_CELLS = 9
+_TIMED = 500  # images
+
+
+@dataclass(frozen=True)
+class PartRow:
+    """One row: the preset `jia2012` with some parts changed.
+
+    candidates : None for K-means with K codes    second : what a second layer has in place of the first one's parts
+    runs : seeds that are measured
+    """
+
+    group: str
+    name: str
+    K: int = 200
+    candidates: int | None = None
+    parts: dict[str, Any] = field(default_factory=dict)
+    second: dict[str, Any] | None = None
+    runs: int = 1
+
+    def key(self, seed: int, quick: bool) -> str:
+        """Its name in the store."""
+        way = "K-means" if self.candidates is None else f"of {self.candidates}"
+        return f"parts {self.group}: {self.name} K={self.K} {way} seed={seed}{' quick' * quick}"
+
+    def model(self, *, seed: int, quick: bool, n_jobs: int | None) -> PooledFeatures | StackedFeatures:
+        """Not fitted."""
+
+        def layer(**changes: Any) -> PooledFeatures:
+            quarter = 4 if quick else 1
+            found = PooledFeatures.preset("jia2012", n_codes=self.K // quarter, random_state=seed, n_jobs=n_jobs)
+            found.set_params(n_candidates=None if self.candidates is None else self.candidates // quarter, n_patches=PATCHES)
+            found.set_params(**changes)
+            rounds = {"dictionary__max_iter": ROUNDS} if "dictionary" not in changes else {}
+            return found.set_params(**rounds, **({"n_patches": QUICK["n_patches"]} if quick else {}))
+
+        if self.second is None:
+            return layer(**self.parts)
+        return StackedFeatures([layer(**self.parts), layer(descriptor=Patches(3), **self.second)], map_cells=MAP_CELLS)
+
+
+def measure(rows: Iterable[PartRow], store: Store, settings: Settings, say: Any, *, seeds: Iterable[int], quick: bool) -> None:
+    """Measure what the store lacks; of each row as many of the seeds as it asks for."""
+    rows = list(rows)
+    for run, seed in enumerate(seeds):
+        missing = [row for row in rows if run < row.runs and store.finding(row.key(seed, quick)) is None]
+        if not missing:
+            continue
+        data = settings.data(DATASET, quick)
+        for row in missing:
+            found = measured(row, data, seed=seed, quick=quick, n_jobs=settings.n_jobs)
+            store.add_finding(row.key(seed, quick), found)
+            say(f"{row.key(seed, quick)}: {found['accuracy']:.2%}, {found['ms']:.2f} ms, {found['seconds']:.0f} s")
+
+
+def measured(row: PartRow, data: Data, *, seed: int, quick: bool, n_jobs: int | None) -> dict[str, Any]:
+    """Accuracy on images held out, with a γ that folds of the training images chose, and what an image costs."""
+    begun = time.perf_counter()
+    model = row.model(seed=seed, quick=quick, n_jobs=n_jobs)
+    X = model.fit_transform(data.train, data.train_labels)
+    learned = time.perf_counter() - begun
+    svm = LinearSVMCV(n_jobs=n_jobs).fit(X, data.train_labels)
+    few = data.test[:_TIMED]
+    timed = time.perf_counter()
+    model.transform(few)
+    ms = 1000 * (time.perf_counter() - timed) / len(few)
+    return {
+        "accuracy": float(np.mean(svm.predict(model.transform(data.test)) == data.test_labels)),
+        "gamma": svm.gamma_,
+        "features": X.shape[1],
+        "ms": round(ms, 3),
+        "learned": round(learned, 1),
+        "seconds": round(time.perf_counter() - begun, 1),
+    }

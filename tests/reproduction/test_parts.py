@@ -1,0 +1,58 @@
+"""Parts next to the paper's setting: every row can be made and measured, and what is measured is what a user would get."""
+
+import numpy as np
+import pytest
+
+from poolwise import LinearSVMCV, StackedFeatures
+from poolwise.reproduction import parts
+from poolwise.reproduction.parts import measure, measured
+from poolwise.reproduction.protocols import Data, Settings
+from poolwise.reproduction.results import Results
+from poolwise.reproduction.store import Store
+from poolwise.reproduction.tables.parts import PARTS, ROWS
+
+
+@pytest.fixture
+def few(photos, monkeypatch):
+    """80 photos to learn from, 80 to test on, of eight pictures; a fit takes a second."""
+    monkeypatch.setattr(parts, "QUICK", {"n_patches": 3000})
+    monkeypatch.setattr(parts, "ROUNDS", 2)
+    labels = np.repeat(np.arange(8), 10)
+    return Data(photos[:80], labels, photos[:80, ::-1], labels)
+
+
+def test_rows_have_names_of_their_own():
+    keys = [row.key(0, False) for row in ROWS]
+    assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key(0, True))
+def test_every_row_makes_a_model_whose_parameters_are_fine(row):
+    model = row.model(seed=0, quick=True, n_jobs=1)
+    for layer in model.layers if isinstance(model, StackedFeatures) else [model]:
+        assert layer.recipe.n_codes == row.K // 4
+
+
+def test_a_row_is_what_a_user_gets(few):
+    row = next(row for row in ROWS if row.name == "omp" and row.candidates is None)
+    found = measured(row, few, seed=1, quick=True, n_jobs=1)
+    model = row.model(seed=1, quick=True, n_jobs=1)
+    X = model.fit_transform(few.train, few.train_labels)
+    svm = LinearSVMCV(n_jobs=1).fit(X, few.train_labels)
+    assert found["accuracy"] == svm.score(model.transform(few.test), few.test_labels)
+    assert found["features"] == X.shape[1] == 50 * 2 * 4
+
+
+def test_what_the_store_has_is_not_measured_again(few, tmp_path, monkeypatch):
+    settings, said = Settings(), []
+    monkeypatch.setattr(settings, "data", lambda dataset, quick: few)
+    rows = [row for row in ROWS if row.name in ("nearest", "two layers")]
+    measure(rows, Store(tmp_path), settings, said.append, seeds=[0], quick=True)
+    assert len(said) == 3
+    monkeypatch.setattr(parts, "measured", None)
+    measure(rows, Store(tmp_path), settings, said.append, seeds=[0], quick=True)
+    assert len(said) == 3
+    section = PARTS.section(Results(Store(tmp_path), quick=True))
+    accuracy = Store(tmp_path).finding(rows[0].key(0, True))["accuracy"]
+    (line,) = [line for line in section.splitlines() if line.startswith("| nearest ")]
+    assert line.split("|")[2].strip() == f"{100 * accuracy:.2f}"

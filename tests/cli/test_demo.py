@@ -24,7 +24,7 @@ def poolwise(*arguments, cwd):
 
 
 def test_demo_prints_a_table_and_writes_the_picture(tmp_path):
-    done = poolwise("demo", "--runs", "2", cwd=tmp_path)
+    done = poolwise("demo", "--runs", "2", "--trials", "6", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = re.findall(r"^ (paper: .+?|default|tuned) +│ +([\d.]+) ± ([\d.]+) %", done.stdout, re.MULTILINE)
     assert [name for name, _, _ in rows] == ["paper: K-means", "paper: PDL", "paper: PDL, projected", "default", "tuned"]
@@ -32,7 +32,7 @@ def test_demo_prints_a_table_and_writes_the_picture(tmp_path):
     assert kmeans > 50  # chance is 6 %
     assert projected > kmeans + 2
     assert min(usual, tuned) > projected + 2
-    for word in ("16 codes", "of 128 candidates", "of 16 trials", "images/s", "2 runs", "poolwise-demo.png"):
+    for word in ("16 codes", "of 128 candidates", "of 6 trials", "images/s", "2 runs", "poolwise-demo.png"):
         assert word in done.stdout
     assert max(len(line) for line in done.stdout.splitlines() if not line.startswith("tuned ")) < 100
     assert "PooledFeatures dictionary" in done.stderr

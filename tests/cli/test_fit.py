@@ -47,7 +47,6 @@ def estimator(preset, *arguments):
 def test_every_parameter_has_an_option():
     options = {option.name for option in fit_command.command.params}
     wanted = set(PooledFeatures().get_params(deep=True)) - {"image_shape", "verbose"}
-    wanted -= {"descriptor"}  # there is one alone
     wanted -= {"whitening__form", "dictionary__method", "pooling__how", "scale__form"}  # the word of a part
     assert wanted - options == set()
     of_other_parts = {f"{place}__{one.name}" for place, family in FAMILIES.items() for one in family.described()}
@@ -99,9 +98,9 @@ def test_what_is_written(arguments, expected):
     [
         ("selection", ("auto", *WAYS)),
         ("projection", ("nystrom", "pca", None)),
-        ("dictionary", ("kmeans", "centroids", "spherical", "omp1", "patches", "gaussian")),
-        ("encoder", ("auto", "threshold", "triangle", "nearest", "llc")),
-        ("pooling", ("auto", "average", "max", "sum", "rms", "both", "second_order")),
+        ("dictionary", ("kmeans", "centroids", "spherical", "omp1", "patches", "gaussian", "online", "convolutional", "axes")),
+        ("encoder", ("auto", "threshold", "triangle", "nearest", "llc", "omp", "lasso", "linear")),
+        ("pooling", ("auto", "average", "max", "sum", "rms", "both", "second_order", "max_products")),
         ("symmetry", ("auto", "mirror", "dihedral", None)),
         ("dictionary__init", ("patches", "noise")),
         ("descriptor__contrast", ("std", "variance", None)),
@@ -282,7 +281,7 @@ def test_arrays_and_tables(made, poolwise, tmp_path, three_classes):
         (["--codes", "0"], "--codes must be a whole number of at least 1; got 0"),
         (["--codes", "9", "--candidates", "5"], "--codes 9 codes cannot be selected from --candidates 5"),
         (["--patches", "3"], "--patches 3 patches cannot give --codes"),
-        (["--two-sided", "--encoder", "nearest"], "--two-sided is for --encoder auto or threshold; got --encoder nearest"),
+        (["--two-sided", "--encoder", "nearest"], "--two-sided is for --encoder auto or threshold or llc or "),
         (["--encoder", "vq"], "'vq' is not one of"),
         (["--transform", "pca"], "No such option"),
         (["--tol", "nan"], "--tol must be a finite number of at least 0; got nan"),

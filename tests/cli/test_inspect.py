@@ -40,7 +40,7 @@ def test_each_part_has_a_line_with_its_parameters(made, poolwise):
     assert lines["dictionary"].startswith("kmeans, init patches, max iter 5, tol 0.0001")
     assert "3,000 patches" in lines["dictionary"]
     assert lines["encoder"] == "threshold, alpha 0.25, two sided no"
-    assert lines["pooling"] == "average, grid 2x2"
+    assert lines["pooling"] == "average, grid 2x2, root no"
     assert lines["scale"] == "shared, offset 0.01"
 
 

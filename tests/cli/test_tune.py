@@ -107,15 +107,15 @@ def test_the_table_and_the_store(tuned, made, poolwise, monkeypatch):
 
 
 def test_an_interrupt_prints_the_table_and_fits_nothing(made, poolwise, monkeypatch, tmp_path):
-    real, calls = evaluate.classify, []
+    real, calls = evaluate.classify_by_ridge, []
 
-    def classify(*given, **more):
+    def ridge(*given, **more):
         calls.append(1)
         if len(calls) > 10:
             raise KeyboardInterrupt
         return real(*given, **more)
 
-    monkeypatch.setattr(evaluate, "classify", classify)
+    monkeypatch.setattr(evaluate, "classify_by_ridge", ridge)
     done = poolwise("tune", made.train, *QUICK, "-o", tmp_path / "best.safetensors")
     assert done.code == 130
     assert "accuracy" in done.out

@@ -36,7 +36,7 @@ from settings import QUICK, paper_features
 
 OBJECTS = {
     ("descriptor", "patches"): Patches(size=6, stride=1, contrast="std", offset=10.0),
-    ("descriptor", "sift"): Sift(bins=4, stride=2, contrast=1.0, root=True, colour=False),
+    ("descriptor", "sift"): Sift(bins=4, stride=2, flatness=1.0, root=True, colour=False),
     ("descriptor", "hog"): Hog(cell=4, block=2, orientations=9, stride=2),
     ("whitening", "std"): ZCA("std", offset=0.1, rank=None),
     ("whitening", "variance"): ZCA("variance", offset=0.1),

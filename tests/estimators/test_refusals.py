@@ -109,7 +109,7 @@ def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
         ({"encoder": Threshold}, "encoder must be one of"),
         ({"encoder": None}, "encoder must be one of"),
         ({"encoder": {"alpha": 0.1}}, "encoder must be one of"),
-        ({"descriptor": None}, "descriptor must be one of 'patches', or an object: Patches"),
+        ({"descriptor": None}, "descriptor must be one of 'patches', 'sift', 'hog', or an object: Patches"),
         ({"descriptor": 6}, "descriptor must be one of"),
         ({"descriptor": Patches(offset=np.inf)}, "offset must be a finite number"),
         ({"descriptor": Patches(size="6")}, "size must be"),

@@ -19,7 +19,8 @@ def every_form(family):
         yield plain
         for name, one in part.described().items():
             if isinstance(one.kind, Flag):
-                yield plain.but(**{name: not one.default})
+                if word in part.words[:2]:  # once is enough for a part of many words, the first of which may be "auto"
+                    yield plain.but(**{name: not one.default})
             elif isinstance(one.kind, Numbers):
                 yield plain.but(**{name: (0.25, 0.75)})
 

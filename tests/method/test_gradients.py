@@ -27,7 +27,7 @@ def picture(photos):
 @pytest.mark.parametrize("bins", [3, 4, 6])
 def test_sift_is_that_of_opencv(picture, bins):
     grey = np.round(picture.mean(axis=2)).astype(np.uint8)
-    ours = Sift(bins=bins, stride=5, contrast=0, root=False)
+    ours = Sift(bins=bins, stride=5, flatness=0, root=False)
     blurred = cv2.GaussianBlur(grey.astype(np.float32), (0, 0), THEIR_BLUR)
     found = described(ours, blurred[:, :, None])
     h, w = found.shape[:2]
@@ -56,7 +56,7 @@ def test_hog_is_that_of_scikit_image(picture, cell, block, orientations):
 DESCRIPTORS = [
     Sift(stride=3),
     Sift(bins=(2, 3), stride=1, root=False),
-    Sift(bins=2, colour=True, contrast=20.0),
+    Sift(bins=2, colour=True, flatness=20.0),
     Hog(),
     Hog(cell=3, block=3, orientations=5, stride=4),
 ]
@@ -103,14 +103,14 @@ def test_what_is_flat_is_nothing(descriptor, level):
 
 
 def test_vectors_have_the_scale_of_patches(photos):
-    for descriptor in (Sift(contrast=0), Hog()):
+    for descriptor in (Sift(flatness=0), Hog()):
         square = (descriptor(photos[:4].astype(float)) ** 2).mean(axis=3)
         np.testing.assert_allclose(square[square > 0], 1, atol=1e-3)  # what is flat is 0
         assert (square > 0).mean() > 0.9
 
 
 def test_contrast_leaves_out_faint_windows(photos):
-    lengths = np.linalg.norm(Sift(bins=2, contrast=30)(photos[:8].astype(float)), axis=3)
+    lengths = np.linalg.norm(Sift(bins=2, flatness=30)(photos[:8].astype(float)), axis=3)
     assert 0 < (lengths == 0).mean() < 1
     assert set(np.round(lengths[lengths > 0], 3)) == {round(np.sqrt(128), 3)}
 
@@ -156,7 +156,7 @@ def test_what_does_not_fit_the_image_is_refused_with_the_remedy(photos, descript
 
 
 @pytest.mark.parametrize(
-    "bad", [Sift(0), Sift((4, 4)), Sift(stride=0), Sift(contrast=-1), Sift(root=1), Hog(cell=0), Hog(orientations=1)]
+    "bad", [Sift(0), Sift((4, 4)), Sift(stride=0), Sift(flatness=-1), Sift(root=1), Hog(cell=0), Hog(orientations=1)]
 )
 def test_values_without_a_meaning(photos, bad):
     with pytest.raises(ValueError, match="must be"):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from poolwise.engine.threads import Threads
-from poolwise.method.descriptors import DESCRIPTORS, Patches, patches
+from poolwise.method.descriptors import DESCRIPTORS, Patches, patches, sampling
 from poolwise.method.descriptors.patches import draw_tiles, normalize_contrast, position_grid, sample_patches, view_patches
 from poolwise.support.parameters import ParameterError
 from poolwise.support.types import ImageSource
@@ -82,7 +82,7 @@ class Source(ImageSource):
 
 @pytest.mark.parametrize("bytes_per_shard", [1, 10_000, 4 << 20])
 def test_sampling_a_source_gives_the_same_and_decodes_each_image_once(photos, engine, monkeypatch, bytes_per_shard):
-    monkeypatch.setattr(patches, "_DECODED_BYTES_PER_SHARD", bytes_per_shard)
+    monkeypatch.setattr(sampling, "_DECODED_BYTES_PER_SHARD", bytes_per_shard)
     source = Source(photos)
     a, b = (sample_patches(x, 300, (6, 6), rng=np.random.default_rng(3), engine=engine).array for x in (photos, source))
     np.testing.assert_array_equal(a, b)
@@ -91,9 +91,9 @@ def test_sampling_a_source_gives_the_same_and_decodes_each_image_once(photos, en
 
 @pytest.mark.parametrize("source", [False, True])
 def test_the_same_samples_on_any_number_of_threads(photos, monkeypatch, source):
-    monkeypatch.setattr(patches, "_SAMPLES_PER_SHARD", 100)
+    monkeypatch.setattr(sampling, "_SAMPLES_PER_SHARD", 100)
     monkeypatch.setattr(patches, "_PATCHES_PER_BLOCK", 70)
-    monkeypatch.setattr(patches, "_DECODED_BYTES_PER_SHARD", 20_000)
+    monkeypatch.setattr(sampling, "_DECODED_BYTES_PER_SHARD", 20_000)
     runs = set()
     for threads in (1, 2, 4):
         with Threads(threads) as engine:

@@ -8,7 +8,7 @@ import numpy as np
 from safetensors import safe_open
 from sklearn.pipeline import Pipeline
 
-DTYPES = {"F32": "<f4", "F64": "<f8", "I64": "<i8"}
+DTYPES = {"F32": "<f4", "F64": "<f8", "I64": "<i8", "U8": "u1"}
 NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 
 

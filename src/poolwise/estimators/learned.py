@@ -40,6 +40,11 @@ class WhatWasLearned:
         return labelled or not {"pooling by labels", "labels"}.isdisjoint(self.timings_)
 
     @property
+    def n_features_out_(self) -> int:
+        """Numbers per image."""
+        return self.layer_.n_features
+
+    @property
     def codes_(self) -> Array:
         return self.layer_.codes
 

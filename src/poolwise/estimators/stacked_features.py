@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -16,14 +16,17 @@ from poolwise.engine.threads import Threads
 from poolwise.estimators.images import look_at
 from poolwise.estimators.pooled_features import PooledFeatures
 from poolwise.method.descriptors import Patches
+from poolwise.method.extraction import feature_blocks, prepare
 from poolwise.method.layer import Layer
 from poolwise.method.stack import Maps, map_layer
+from poolwise.support.blocks import spans
 from poolwise.support.parameters import Choice, ParameterError, Whole
 from poolwise.support.progress import Stages
 from poolwise.support.randomness import seed_of
 from poolwise.support.types import Array, ImageSource
 
 _MOST_LAYERS = 8
+_IMAGES_PER_BLOCK, _MAPS_PER_BLOCK = 512, 16
 
 
 class StackedFeatures(TransformerMixin, BaseEstimator):
@@ -42,6 +45,8 @@ class StackedFeatures(TransformerMixin, BaseEstimator):
         Features of all layers, one behind the other, or of the last one.
     random_state : int, RandomState instance or None, default=None
         For layers that have none of their own.
+    n_jobs : int or None, default=None
+        Threads of every layer; None: as many as each of them says.
     verbose : int, default=0
         Show progress on stderr.
 
@@ -71,12 +76,14 @@ class StackedFeatures(TransformerMixin, BaseEstimator):
         map_cells: int = 9,
         output: Literal["all", "last"] = "all",
         random_state: Any = None,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.layers = layers
         self.map_cells = map_cells
         self.output = output
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -92,6 +99,8 @@ class StackedFeatures(TransformerMixin, BaseEstimator):
             model = clone(template)
             if model.random_state is None and self.random_state is not None:
                 model.random_state = (seed_of(self.random_state) + number) % 2**32
+            if self.n_jobs is not None:
+                model.n_jobs = self.n_jobs
             if number:
                 _fit_into(model, images.shape[1:])
             layers.append(model.fit(images, y))
@@ -126,14 +135,41 @@ class StackedFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Array:
         """Features of images, (n, H, W, c) to (n, n_features) float32; maps are computed block by block."""
         check_is_fitted(self)
-        images: Array | ImageSource = self.layers_[0].look_at(X)
-        found = []
-        for number, model in enumerate(self.layers_):
-            if self.output == "all" or number == len(self.layers_) - 1:
-                found.append(model.transform(images))
-            if number < len(self.maps_):
-                images = Maps(self.maps_[number], images)
-        return np.concatenate(found, axis=1)
+        images = self.look_at(X)
+        found = np.empty((len(images), self.n_features_out_), np.float32)
+        for rows, part in self._blocks(images):
+            found[rows] = part
+        return found
+
+    def transform_blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
+        """What `transform` computes, block after block and never all of it at once: (rows, features of these images)."""
+        return self._blocks(self.look_at(X))
+
+    def _blocks(self, images: Array | ImageSource) -> Iterator[tuple[slice, Array]]:
+        """As many images at a time as pay for starting threads; the maps of a block are computed once."""
+        for rows in spans(len(images), _IMAGES_PER_BLOCK):
+            seen: Array | ImageSource = np.asarray(images[rows])
+            found = []
+            for number, model in enumerate(self.layers_):
+                with Threads(model.n_jobs if self.n_jobs is None else self.n_jobs) as engine:
+                    if self.output == "all" or number == len(self.layers_) - 1:
+                        found.append(np.concatenate([X for _, X in feature_blocks(prepare(model.layer_), seen, engine)]))
+                    if number < len(self.maps_):
+                        maps = Maps(self.maps_[number], seen)
+                        parts = spans(len(maps), _MAPS_PER_BLOCK)
+                        seen = np.concatenate(list(engine.map(maps.__getitem__, parts)))
+            yield rows, np.concatenate(found, axis=1)
+
+    @property
+    def n_features_out_(self) -> int:
+        """Numbers per image."""
+        each = [model.layer_.n_features for model in self.layers_]
+        return sum(each) if self.output == "all" else each[-1]
+
+    @property
+    def saw_labels_(self) -> bool:
+        """Whether labels decided any of what was learned."""
+        return any(model.saw_labels_ for model in self.layers_)
 
     def look_at(self, X: Any) -> Array | ImageSource:
         """Images as (n, H, W, c), checked against those seen in `fit`; a source stays as it is."""

@@ -126,11 +126,11 @@ def learn_codes(
 
 def _sample(recipe: Recipe, images: Array | ImageSource, *, rng: np.random.Generator, engine: Threads) -> Held:
     """Local vectors to learn from; in groups of neighbours for a dictionary that wants them so."""
-    shifts = recipe.dictionary.shifts
-    if shifts == 1:
+    side = recipe.dictionary.group_side
+    if side == 1:
         return recipe.descriptor.sample(images, recipe.n_patches, rng=rng, engine=engine)
-    groups = max(1, recipe.n_patches // shifts**2)
-    return recipe.descriptor.sample_groups(images, groups, shifts, rng=rng, engine=engine)
+    groups = max(1, recipe.n_patches // side**2)
+    return recipe.descriptor.sample_groups(images, groups, side, rng=rng, engine=engine)
 
 
 def learn_outputs(

@@ -39,7 +39,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     # Lazebnik, Schmid and Ponce: "Beyond Bags of Features", 2006; what Table 2 of the paper calls BoW. A χ² map follows it.
     "sift-bow": {
-        "descriptor": Sift(bins=4, stride=4, contrast=1.0, root=False),
+        "descriptor": Sift(bins=4, stride=2, flatness=1.0, root=False),
         "whitening": None,
         "dictionary": KMeans("centroids", init="patches", max_iter=100, tol=1e-4),
         "encoder": Nearest(),

@@ -61,7 +61,8 @@ __all__ = ["FORMAT", "Description", "ModelFileError", "describe", "load", "save"
 
 FORMAT = 2
 
-_PARTS = {"features": features, "stack": stack, "classifier": classifier}
+_FEATURES = {"features": features, "stack": stack}
+_PARTS = {**_FEATURES, "classifier": classifier}
 _KINDS = {
     "features": ("features",),
     "pipeline": ("features", "classifier"),
@@ -185,6 +186,7 @@ class Description:
     format, kind, libraries : as in the file    parameters, notes, fitted : of the features    classifier : its JSON, or None
     layer : without its numbers: zeros, which take no memory    n_candidates : M, or None    is_slim : saved without candidates
     chosen_by : how codes were selected, "auto" where a slim file does not hold it    above : of a stack, all but its first
+    n_features : numbers per image
     saved : when    provenance : what the caller of `save` gave
     """
 
@@ -202,6 +204,7 @@ class Description:
     provenance: dict[str, Any]
     chosen_by: str
     above: tuple[Layer, ...] = ()
+    n_features: int = 0
 
 
 def describe(path: str | os.PathLike[str]) -> Description:
@@ -209,7 +212,7 @@ def describe(path: str | os.PathLike[str]) -> Description:
     with _named(path, "loaded"), opened(path) as file:
         read = _read(file)
         document = read.document
-        parts = document["parts"]
+        parts, first = document["parts"], _KINDS[document["kind"]][0]
         own = parts["features"] if "features" in parts else parts["stack"]["features"][0]
         above = () if "features" in parts else tuple(map(features.shell, parts["stack"]["features"][1:]))
         return Description(
@@ -227,6 +230,7 @@ def describe(path: str | os.PathLike[str]) -> Description:
             document["provenance"]["told"],
             features.chosen_by(own),
             above,
+            _FEATURES[first].n_features(parts[first]),
         )
 
 
@@ -301,7 +305,7 @@ def _read(file: FileIO) -> _Read:
         fine = not names and not document["verbose"]
     else:
         fine = len(set(names)) == 2 and not any("__" in name or name in _NOT_NAMES for name in names)
-        width = {"features": features, "stack": stack}[parts[0]].n_features(document["parts"][parts[0]])
+        width = _FEATURES[parts[0]].n_features(document["parts"][parts[0]])
         fine = fine and read.expected["classifier"]["coef"].shape[1] == width
     if not fine:
         raise ModelFileError("its JSON's names or sizes do not make a pipeline")

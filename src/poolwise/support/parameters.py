@@ -349,14 +349,14 @@ class Family(Generic[P]):
     """
 
     def __init__(self, name: str, *parts: type[P], none: bool = False, of_function: type[P] | None = None) -> None:
-        self.name, self.none, self.of_function = name, none, of_function
-        self.parts = parts if of_function is None else (*parts, of_function)
+        self.name, self.parts, self.none, self.of_function = name, parts, none, of_function
         self.by_word: dict[str, type[P]] = {word: part for part in parts for word in part.words}
-        self.by_class: dict[str, type[P]] = {part.__name__: part for part in self.parts}
+        every = parts if of_function is None else (*parts, of_function)
+        self.by_class: dict[str, type[P]] = {part.__name__: part for part in every}
 
     def check(self, name: str, value: Any) -> P | None:
         """As a `Kind`: a word or an object to a part that was checked."""
-        if isinstance(value, self.parts):
+        if isinstance(value, self.parts) or (self.of_function is not None and isinstance(value, self.of_function)):
             return value.checked()
         if isinstance(value, str) and value in self.by_word:
             return self.by_word[value].of_word(value)
@@ -379,8 +379,6 @@ class Family(Generic[P]):
         """The parameters of all its parts but the one that is its word; one that several share comes once."""
         seen = set()
         for part in self.parts:
-            if part is self.of_function:
-                continue
             for name, one in part.described().items():
                 if name != part.word_field and one.option not in seen:
                     seen.add(one.option)

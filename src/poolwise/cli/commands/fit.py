@@ -15,7 +15,7 @@ from poolwise.cli.spelling import in_options, option_value
 from poolwise.support.progress import Stages
 
 if TYPE_CHECKING:
-    from poolwise.estimators import LinearSVM, LinearSVMCV, PooledFeatures
+    from poolwise.estimators import LinearSVM, LinearSVMCV, PooledFeatures, StackedFeatures
     from poolwise.estimators.linear_svm import LinearClassifier
     from poolwise.images import Images
 
@@ -39,6 +39,14 @@ _SPELLINGS = {"labels": "--classifier none", "LinearSVMCV": "--classifier cv"}
     "--mirror-training",
     is_flag=True,
     help="The classifier also learns from the mirror image of every image: twice the rows to learn from, the same cost later.",
+)
+@click.option(
+    "--layers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 8),
+    metavar="N",
+    help="Layers on layers: each further one has as many codes, of 3x3 cells of the maps of the one before.",
 )
 @options.report
 @click.option(
@@ -83,6 +91,9 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     report = given_options["report"]
     check_report(report, inputs=(reading.images, output))
     reading.check()
+    n_layers, mirror = given_options["layers"], given_options["mirror_training"]
+    if n_layers > 1 and (report is not None or mirror):
+        raise click.UsageError(f"--layers {n_layers} cannot be combined with {'--report' if report else '--mirror-training'}")
     n_jobs, seed = given_options["n_jobs"], given_options["random_state"]
     changes |= {"random_state": seed, "n_jobs": n_jobs, "verbose": int(not quiet)}
     classifier, gamma, preset = (given_options[name] for name in ("classifier", "gamma", "preset"))
@@ -90,7 +101,6 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
         raise click.UsageError(f"--gamma {option_value(gamma)} is for --classifier svm; got --classifier {classifier}")
     features, svm = estimators(ctx.command, preset, changes, classifier, gamma)
     by_itself = classifier is None and gamma is None and preset is None and not features.recipe.projects_by_labels
-    mirror = given_options["mirror_training"]
     check_mirror(mirror, features, classifier)
     stages = Stages(not quiet, "fit ")
     uses = option_of_labels(features)
@@ -113,7 +123,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
         "mirrored": mirror,
     }
     slim = given_options["slim"]
-    result = fit(features, svm, images, output, stages, slim=slim, mirror=mirror, provenance=provenance)
+    result = fit(stacked(features, n_layers), svm, images, output, stages, slim=slim, mirror=mirror, provenance=provenance)
     if report is not None:
         write_report_of(features, svm, images, report, output.name, provenance, n_jobs, quiet=quiet)
         result["report"] = str(report)
@@ -123,8 +133,20 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
         show(result)
 
 
+def stacked(features: "PooledFeatures", n_layers: int) -> "PooledFeatures | StackedFeatures":
+    """Layers with the same parameters, the later ones with patches of 3×3 cells; the features themselves for one."""
+    from sklearn.base import clone
+
+    from poolwise import Patches, StackedFeatures
+
+    if n_layers == 1:
+        return features
+    above = [clone(features).set_params(descriptor=Patches(3)) for _ in range(n_layers - 1)]
+    return StackedFeatures([features, *above], verbose=features.verbose)
+
+
 def fit(
-    features: "PooledFeatures",
+    features: "PooledFeatures | StackedFeatures",
     svm: "LinearClassifier | None",
     images: "Images",
     output: Path,
@@ -153,6 +175,10 @@ def fit(
     for part in (features, svm):
         if part is not None:
             part.set_params(n_jobs=None, verbose=0)
+    layers = getattr(features, "layers_", [features])
+    first = layers[0]
+    for layer in layers:
+        layer.set_params(n_jobs=None, verbose=0)
     remembered = {  # a file's name may not be text
         name: _printable(value) if isinstance(value, str) else value for name, value in (provenance or {}).items()
     }
@@ -165,14 +191,15 @@ def fit(
         "image_shape": list(images.shape[1:]),
         "skipped": len(images.skipped),
         "mirrored": mirror,
-        "codes": len(features.codes_),
-        "candidates": features.n_candidates_,
-        "features": features.layer_.n_features,
+        "codes": len(first.codes_),
+        "candidates": first.n_candidates_,
+        "layers": len(layers),
+        "features": features.n_features_out_,
         "classes": None if svm is None else len(svm.classes_),
         "gamma": None if svm is None else svm.gamma_,
         "held_out": getattr(svm, "held_out_", None),
         "features_saw_labels": features.saw_labels_,
-        "directions_saw_labels": features.recipe.projects_by_labels,
+        "directions_saw_labels": first.recipe.projects_by_labels,
         "converged": None if svm is None else bool(svm.converged_),
         "seconds": round(seconds, 3),
     }
@@ -299,10 +326,11 @@ def show(result: dict[str, Any]) -> None:
     """What `fit` gave, as text."""
     chosen = "" if result["candidates"] is None else f" of {result['candidates']:,} candidates"
     mirrored = ", for the classifier also mirrored" * result["mirrored"]
+    layers = "" if result["layers"] == 1 else f" in each of {result['layers']} layers"
     lines = {
         "model": f"{result['model']}, {result['bytes'] / 1e6:.1f} MB",
         "images": f"{result['images']:,} of {say_shape(tuple(result['image_shape']))}{mirrored}",
-        "codes": f"{result['codes']:,}{chosen}: {result['features']:,} features",
+        "codes": f"{result['codes']:,}{chosen}{layers}: {result['features']:,} features",
     }
     if result["classes"] is not None:
         rest = "" if result["converged"] else ", not converged"

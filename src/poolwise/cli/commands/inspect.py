@@ -85,11 +85,11 @@ def summarize(path: Path, description: "Description") -> dict[str, Any]:
         "image_shape": list(layer.image_shape),
         "codes": len(layer.codes),
         "candidates": description.n_candidates,
-        "features": layer.n_features,
+        "features": description.n_features,
         "classes": None if learned is None else len(learned["classes"]["values"]),
         "multiply_adds": cost_of(layer, None if learned is None else (learned["rows"], learned["features"])),
         "parameters": description.parameters,
-        "layers": [to_json(layer)],
+        "layers": [to_json(one) for one in (layer, *description.above)],
         "fitted": description.fitted,
         "classifier": None,
         "provenance": {"saved": description.saved, **description.provenance},
@@ -119,9 +119,11 @@ def _in_one_line(description: "Description", classes: int | None) -> str:
     classifier = "" if classes is None else f", and a linear SVM for {classes:,} classes"
     pooling = _POOLINGS.get(layer.pooling.word, layer.pooling.word)
     projected = _PROJECTIONS[kind].format(rows=0 if layer.projection is None else len(layer.projection.T))
+    maps = [(len(one.codes), *one.image_shape[:2]) for one in description.above]
+    stacked = "".join(f"; above it {codes:,} codes on maps of {rows}×{columns}" for codes, rows, columns in maps)
     return (
-        f"{layer.n_features:,} features of {H}×{W} {_COLOURS.get(c, f'{c}-channel')} images: {K:,} codes of {ph}×{pw} "
-        f"pixels{chosen}, {pooling} pooling over {grids} cells{_SYMMETRIES[layer.symmetry]}{projected}{classifier}"
+        f"{description.n_features:,} features of {H}×{W} {_COLOURS.get(c, f'{c}-channel')} images: {K:,} codes of {ph}×{pw} "
+        f"pixels{chosen}, {pooling} pooling over {grids} cells{_SYMMETRIES[layer.symmetry]}{projected}{stacked}{classifier}"
     )
 
 
@@ -144,6 +146,7 @@ def _draw(model: Path, codes: Path | None, clusters: Path | None) -> None:
     from poolwise.report import draw_clusters, draw_codes
 
     features, _ = load_model(model, None, Stages())
+    features = getattr(features, "layers_", [features])[0]  # of a stack, the codes that see images
     for path, draw in ((codes, draw_codes), (clusters, draw_clusters)):
         if path is not None:
             with replacing(path) as temporary:

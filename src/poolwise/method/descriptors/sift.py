@@ -7,7 +7,7 @@
 I : the mean of the channels, or each    (u, v) : pixels from the position    b : pixels of a bin    i, j : row, column of a bin
 
 A vector is √128 s, so that its numbers have a mean square of 1 as those of patches have, and the same offsets suit. Where the
-mean of |g|, weighted as in H, is below `contrast`, it is 0.
+mean of |g|, weighted as in H, is below `flatness`, it is 0.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Sift(Descriptor):
         around the same positions.
     stride : int
         Pixels from one position to the next.
-    contrast : float
+    flatness : float
         Vectors whose mean gradient is below it are 0; for pixels in 0..255.
     root : bool
         RootSIFT: the root of the numbers divided by their sum.
@@ -59,7 +59,7 @@ class Sift(Descriptor):
 
     bins: int | tuple[int, ...] = parameter(4, Wholes(), "Pixels of a bin of SIFT, or several: 4,6.", "--sift-bins")
     stride: int = parameter(2, Whole(), "Pixels from one position to the next.")
-    contrast: float = parameter(1.0, Number(), "Mean gradient below which SIFT is 0, for pixels in 0..255.", "--flatness")
+    flatness: float = parameter(1.0, Number(), "Mean gradient below which SIFT is 0, for pixels in 0..255.")
     root: bool = parameter(True, Flag("--plain-sift"), "RootSIFT.", "--root-sift")
     colour: bool = parameter(False, Flag("--grey-gradients"), "Each channel by itself.", "--colour-gradients")
 
@@ -74,7 +74,7 @@ class Sift(Descriptor):
         return reach(max(self.bin_sizes)) + 1
 
     def fitted_to(self, image_shape: tuple[int, int, int], *, clip: bool = False) -> Self:
-        fitted = self.but(stride=int(self.stride), contrast=float(self.contrast))
+        fitted = self.but(stride=int(self.stride), flatness=float(self.flatness))
         fitted.positions(image_shape[:2])
         return fitted
 
@@ -127,7 +127,7 @@ class Sift(Descriptor):
             windows = np.lib.stride_tricks.sliding_window_view(maps, (2 * far + 1, 2 * far + 1), axis=(2, 3))
             windows = windows[:, :, first :: self.stride, first :: self.stride][:, :, :h, :w]
             H = np.einsum("pnhwovu,iv,ju->pnhwijo", windows, k, k, optimize=True).reshape(*windows.shape[:4], NUMBERS)
-            flat = H.sum(axis=-1, keepdims=True) < self.contrast * k.sum() ** 2
+            flat = H.sum(axis=-1, keepdims=True) < self.flatness * k.sum() ** 2
             s = np.where(flat, 0, H / _or_one(np.linalg.norm(H, axis=-1, keepdims=True)))
             s = np.minimum(s, _CLIP)
             s = s / _or_one(np.linalg.norm(s, axis=-1, keepdims=True))
@@ -148,7 +148,7 @@ class Sift(Descriptor):
             kernels = bin_kernels(b).astype(np.float32)
             first = self._reach - 1 - reach(b)
             for plane in planes:
-                sift(np.ascontiguousarray(plane), kernels, first, self.stride, self.contrast, self.root, out, next(places))
+                sift(np.ascontiguousarray(plane), kernels, first, self.stride, self.flatness, self.root, out, next(places))
         return out
 
     def draw(self, codes: Array, channels: int) -> Array | None:

@@ -26,12 +26,15 @@ SAME_COSINE = 1e-6  # codes whose cosine is above 1 less this are one code
 class Learner(Part):
     """How codes are learned.
 
-    max_iter : most rounds, for progress    shifts : rows and columns of neighbouring positions whose patches it takes
-    together: they come in groups of shifts², row by row
+    max_iter : most rounds, for progress
     """
 
     max_iter: int = 0
-    shifts: int = 1
+
+    @property
+    def group_side(self) -> int:
+        """Rows and columns of neighbouring positions whose patches it takes together: they come in groups, row by row."""
+        return 1
 
     @abstractmethod
     def learn(self, X: Held, K: int, *, rng: np.random.Generator, update: Update = silent) -> Dictionary:

@@ -44,6 +44,10 @@ class ConvolutionalKMeans(Learner):
     max_iter: int = parameter(50, Whole(), "Most rounds of K-means.")
     tol: float = parameter(1e-4, Number(), "Stop when the centres move no more than this.")
 
+    @property
+    def group_side(self) -> int:
+        return self.shifts
+
     def learn(self, X: Held, K: int, *, rng: np.random.Generator, update: Update = silent) -> Dictionary:
         """X : (groups · shifts², d), each group's patches one behind the other."""
         group = self.shifts**2

@@ -7,6 +7,7 @@ a batch of random patches at a time: sparse codes of the batch, then a step of e
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,7 @@ class OnlineDictionary(Learner):
 
     def learn(self, X: Held, K: int, *, rng: np.random.Generator, update: Update = silent) -> Dictionary:
         from sklearn.decomposition import MiniBatchDictionaryLearning
+        from sklearn.exceptions import ConvergenceWarning
 
         start = unit(distinct_patches(X, K, rng))
         learner = MiniBatchDictionaryLearning(
@@ -65,7 +67,9 @@ class OnlineDictionary(Learner):
         seen, objective = X.take(rng.integers(X.shape[0], size=self.batch)).astype(np.float64), list[float]()
         for steps in spans(self.max_iter, _STEPS_PER_ROUND):
             for step in range(steps.start, steps.stop):
-                learner.partial_fit(X.take(rng.integers(X.shape[0], size=self.batch)).astype(np.float64))
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)  # of one patch of one step: the next step goes on
+                    learner.partial_fit(X.take(rng.integers(X.shape[0], size=self.batch)).astype(np.float64))
                 update(step + 1)
             objective.append(self._objective(seen, unit(learner.components_)))
         codes = different(unit(learner.components_), X, rng=rng, two_sided=True)

@@ -45,7 +45,10 @@ class Encoder(Part):
     """
 
     coupled: ClassVar[bool]
-    signed: ClassVar[bool] = False
+
+    @property
+    def signed(self) -> bool:
+        return False
 
     def decided(self, *, pairs: bool) -> Self:
         """Itself without "auto"; pairs : whether pooling multiplies outputs with each other, so that few should do"""
@@ -87,8 +90,11 @@ class SignedEncoder(Encoder):
     f⁺ = max(0, f),   f⁻ = max(0, -f)
     """
 
-    signed = True
     two_sided: bool
+
+    @property
+    def signed(self) -> bool:
+        return self.sides == 1
 
     @property
     def sides(self) -> int:

@@ -59,6 +59,10 @@ class Lasso(SignedEncoder):
     two_sided: bool = parameter(True, Flag("--one-sided"), "Positive and negative weights apart.")
 
     @property
+    def signed(self) -> bool:
+        return super().signed and not self.positive
+
+    @property
     def sides(self) -> int:
         return 1 if self.positive else super().sides
 
@@ -70,18 +74,18 @@ class Lasso(SignedEncoder):
         F = np.zeros((len(P), len(D)), np.result_type(P, D))
         G, Z = D @ D.T, P @ D.T
         alive = np.flatnonzero(np.diag(G) > 0)
-        for f, z in zip(F, Z, strict=True):
-            scale = np.abs(z).max()
-            for _ in range(_MOST_ROUNDS):
-                moved = 0.0
-                for k in alive:
-                    u = z[k] - G[k] @ f + G[k, k] * f[k]
-                    size = u if self.positive else abs(u)
-                    new = np.sign(u) * max(0.0, size - self.penalty) / G[k, k]
-                    moved = max(moved, abs(new - f[k]) * np.sqrt(G[k, k]))
-                    f[k] = new
-                if moved <= _TOLERANCE * scale:
-                    break
+        rest, rows = _TOLERANCE * np.abs(Z).max(axis=1, initial=0), np.arange(len(P))
+        for _ in range(_MOST_ROUNDS):
+            f, moved = F[rows], np.zeros(len(rows))  # of patches that still move
+            for k in alive:
+                u = Z[rows, k] - f @ G[k] + G[k, k] * f[:, k]
+                new = np.sign(u) * np.maximum(0, (u if self.positive else np.abs(u)) - self.penalty) / G[k, k]
+                moved = np.maximum(moved, np.abs(new - f[:, k]) * np.sqrt(G[k, k]))
+                f[:, k] = new
+            F[rows] = f
+            rows = rows[moved > rest[rows]]
+            if not len(rows):
+                break
         return self.split(F)
 
     def encode(self, P: Array, D: Array) -> Array:

@@ -58,21 +58,21 @@ class OMP(SignedEncoder):
 
     def __call__(self, P: Array, D: Array) -> Array:
         F = np.zeros((len(P), len(D)), np.result_type(P, D))
-        length = np.linalg.norm(D, axis=1)
+        G, Z = D @ D.T, P @ D.T
+        length = np.sqrt(np.diag(G))
         weight = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
-        for i, p in enumerate(P):
-            rest, taken, f = p, list[int](), np.empty(0)
+        for i, z in enumerate(Z):
+            taken, f = list[int](), np.empty(0)
             for _ in range(min(self.nonzeros, *D.shape)):
-                fit = np.abs(D @ rest) * weight
-                fit[taken] = 0
-                j = int(fit.argmax())
-                others = D[taken]
-                own = D[j] - np.linalg.lstsq(others.T, D[j])[0] @ others if taken else D[j]
-                if fit[j] <= SAME * np.linalg.norm(p) or np.linalg.norm(own) <= SAME * length[j]:
+                left = np.abs(z - f @ G[taken]) * weight  # what is left of p answers each code
+                left[taken] = 0
+                j = int(left.argmax())
+                gram = G[np.ix_(taken, taken)]
+                own = G[j, j] - G[j, taken] @ np.linalg.solve(gram, G[taken, j])  # of d_j, outside of those taken
+                if left[j] <= SAME * np.linalg.norm(P[i]) or own <= SAME**2 * G[j, j]:
                     break
                 taken.append(j)
-                f = np.linalg.lstsq(D[taken].T, p)[0]
-                rest = p - f @ D[taken]
+                f = np.linalg.solve(G[np.ix_(taken, taken)], z[taken])
             F[i, taken] = f
         return self.split(F)
 

@@ -1,0 +1,68 @@
+"""`fit --layers`: a stack from the command line, and every command that reads it."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from poolwise import StackedFeatures, load
+from poolwise.cli import main
+
+from small import QUICK
+
+
+@pytest.fixture(scope="module")
+def stack(made, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("stack") / "stack.safetensors")
+    assert main(["fit", made.train, "-o", path, "--layers", "2", *QUICK]) == 0
+    return SimpleNamespace(path=path, model=load(path))
+
+
+def test_what_is_saved_is_a_stack_of_equal_layers(stack):
+    features = stack.model.steps[0][1]
+    assert isinstance(features, StackedFeatures)
+    assert [len(layer.codes_) for layer in features.layers_] == [8, 8]
+    assert features.layers_[1].layer_.image_shape == (9, 9, 8)
+
+
+def test_fit_says_how_many_layers_there_are(poolwise, made, tmp_path):
+    found = poolwise("fit", made.train, "-o", tmp_path / "m.safetensors", "--layers", "2", *QUICK, "--json")
+    assert (found.code, json.loads(found.out)["layers"]) == (0, 2)
+    assert json.loads(found.out)["features"] == 2 * 8 * 4
+    found = poolwise("fit", made.train, "-o", tmp_path / "m.safetensors", "--layers", "2", *QUICK)
+    assert "8 in each of 2 layers: 64 features" in found.out
+
+
+def test_commands_read_it(poolwise, made, stack, three_classes, tmp_path):
+    images, labels = three_classes["test"]
+    found = poolwise("evaluate", stack.path, made.test, "--json", "--quiet")
+    expected = (stack.model.predict(images) == labels).mean()
+    assert json.loads(found.out)["accuracy"] == pytest.approx(expected)
+    assert poolwise("transform", stack.path, made.test, "-o", tmp_path / "x.npy", "--quiet").code == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), stack.model[0].transform(images))
+    assert poolwise("predict", stack.path, made.test, "--quiet").code == 0
+
+
+def test_inspect_names_both_layers(poolwise, stack, tmp_path):
+    found = poolwise("inspect", stack.path)
+    assert "64 features of 32×32" in found.out
+    assert "above it 8 codes on maps of 9×9" in found.out
+    assert len(json.loads(poolwise("inspect", stack.path, "--json").out)["layers"]) == 2
+    assert poolwise("inspect", stack.path, "--codes", tmp_path / "codes.png").code == 0
+    assert (tmp_path / "codes.png").exists()
+
+
+@pytest.mark.parametrize("option", [("--report", "page.html"), ("--mirror-training",)])
+def test_what_does_not_go_together_is_refused_before_any_work(poolwise, made, tmp_path, option, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = poolwise("fit", made.train, "-o", "m.safetensors", "--layers", "2", *QUICK, *option)
+    assert found.code == 2
+    assert f"--layers 2 cannot be combined with {option[0]}" in found.err
+    assert not (tmp_path / "m.safetensors").exists()
+
+
+def test_a_report_of_a_stack_is_refused_in_words(poolwise, stack, tmp_path):
+    found = poolwise("report", stack.path, "-o", tmp_path / "page.html")
+    assert found.code == 3
+    assert "has several layers" in found.err

@@ -181,7 +181,7 @@ def test_a_file_that_vanishes_later_is_named(folder, tmp_path):
 @pytest.mark.parametrize("n_patches", [5, 100, 20_000])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_patches_of_a_source_are_those_of_the_array(folder, photos, monkeypatch, n_patches, threads):
-    monkeypatch.setattr("poolwise.method.descriptors.patches._DECODED_BYTES_PER_SHARD", 7 * photos[0].nbytes)
+    monkeypatch.setattr("poolwise.method.descriptors.sampling._DECODED_BYTES_PER_SHARD", 7 * photos[0].nbytes)
     monkeypatch.setattr("poolwise.method.descriptors.patches._SAMPLES_PER_SHARD", 512)
 
     def sampled(images, threads):
@@ -193,7 +193,7 @@ def test_patches_of_a_source_are_those_of_the_array(folder, photos, monkeypatch,
 
 @pytest.mark.parametrize("n", [100, 2000])
 def test_sampling_patches_decodes_each_image_drawn_once_and_no_other(folder, monkeypatch, decoded, engine, n):
-    monkeypatch.setattr("poolwise.method.descriptors.patches._DECODED_BYTES_PER_SHARD", 20_000)
+    monkeypatch.setattr("poolwise.method.descriptors.sampling._DECODED_BYTES_PER_SHARD", 20_000)
     source = open_images(folder, memory=0)
     decoded.clear()
     sample_patches(source, n, (6, 6), rng=np.random.default_rng(0), engine=engine)

@@ -150,7 +150,8 @@ class Phases:
     def _combine(self, before: Rung, rung: Rung, until: tuple[float, float] = _ENDS["combinations"]) -> None:
         """The best third of the rung before, and combinations of what was good, a few at a time."""
         survivors = [trial.setting for trial in keep(self._of(before))] if self._of(before) else []
-        first = [] if before == rung else [*survivors[:1], *self._like_defaults(before), *survivors[1:]]
+        usual = [] if before == rung else self._like_defaults(before)
+        first = [] if before == rung else [*usual[:1], *survivors[:1], *usual[1:], *survivors[1:]]
         while True:
             made = combinations(list(self.trials.values()), self.space)
             settings = [*first[:2], *made[:_AT_ONCE], *first[2:], *made[_AT_ONCE:]]
@@ -166,8 +167,9 @@ class Phases:
             return []
         best = max(tried, key=lambda trial: trial.score).setting
         symmetry = max(here, key=lambda trial: trial.score).setting.symmetry
-        usual = self.space.base.but(grid=best.grid, pool=best.pool, alpha=(0.25, 1.0), two_sided=True, symmetry=symmetry)
-        return [usual.but(selection=self.space.values["selection"][-1])]
+        usual = self.space.base.but(grid=best.grid, pool=best.pool, alpha=(0.25, 1.0), two_sided=True)
+        usual = usual.but(selection=self.space.values["selection"][-1])
+        return [usual.but(symmetry=one) for one in dict.fromkeys(("mirror", symmetry))]
 
     def _next_rung(self, rung: Rung) -> Rung:
         """Three times as many images, or all where these are hardly more."""

@@ -104,10 +104,11 @@ def _ridged(ridge: float, A: Array, B: Array) -> Array:
     ridged = A.copy()
     ridged.ravel()[:: len(A) + 1] += np.float32(max(ridge, float(np.finfo(np.float32).tiny)))
     try:
-        found: Array = scipy.linalg.solve(ridged, B, assume_a="pos", overwrite_a=True, check_finite=False)
+        factor = scipy.linalg.cho_factor(ridged, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
         return np.zeros_like(B)
-    return found
+    found: Array = scipy.linalg.cho_solve(factor, B, check_finite=False)
+    return found if np.isfinite(found).all() else np.zeros_like(B)
 
 
 def regress(X: Array, y: Array, H: Array, z: Array, variance: float, *, engine: Threads, tell: Tell = _silent) -> Array:

@@ -182,7 +182,7 @@ def test_a_file_that_vanishes_later_is_named(folder, tmp_path):
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_patches_of_a_source_are_those_of_the_array(folder, photos, monkeypatch, n_patches, threads):
     monkeypatch.setattr("poolwise.method.descriptors.sampling._DECODED_BYTES_PER_SHARD", 7 * photos[0].nbytes)
-    monkeypatch.setattr("poolwise.method.descriptors.patches._SAMPLES_PER_SHARD", 512)
+    monkeypatch.setattr("poolwise.method.descriptors.sampling._SAMPLES_PER_SHARD", 512)
 
     def sampled(images, threads):
         with Threads(threads) as engine:

@@ -93,11 +93,11 @@ def test_a_users_mistake_is_usage_without_a_traceback(tmp_path, arguments, messa
 
 
 def test_closed_streams_are_no_error(tmp_path):
-    line = f'"{sys.executable}" -m poolwise demo --codes 2 --runs 1 --trials 0 >&- 2>&-'
+    line = f'"{sys.executable}" -m poolwise demo --save-images photos >&- 2>&-'
     done = subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
-    assert (tmp_path / "poolwise-demo.png").exists()
+    assert (tmp_path / "photos" / "train").is_dir()
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["demo", "--help"], ["--version"]])

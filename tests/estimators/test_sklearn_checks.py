@@ -35,7 +35,6 @@ COATES = {"n_codes": 1, "n_patches": 500, "dictionary__max_iter": 5}  # two numb
         PooledFeatures(**ONE, n_candidates=2, pooling=SecondOrder(1, "log"), whitening=ZCA(rank="auto")),
         PooledFeatures(**ONE, n_candidates=2, selection="supervised", whitening=ZCA(rank=1)),
         PooledFeatures(**SMALL, encoder=OMP(1), pooling=Pool("average", 1, root=True)),
-        PooledFeatures(n_codes=1, n_patches=500, dictionary="axes", encoder="linear"),
         StackedFeatures([PooledFeatures(**ONE), PooledFeatures(1, None, dictionary="gaussian", n_patches=500)], map_cells=2),
         AffinitySelector(),
         AffinitySelector(selection="greedy", n_jobs=1),

@@ -17,6 +17,7 @@ from poolwise.tuning.search import tune
 def few(photos, monkeypatch):
     """80 photos to learn from, 80 to test on, of eight pictures; a fit takes a second."""
     monkeypatch.setattr(defaults, "CODES", 32)
+    monkeypatch.setattr(defaults, "_QUICK_TRIALS", 2)
     monkeypatch.setattr(defaults, "QUICK", {"n_patches": 3000, "dictionary__max_iter": 3})
     labels = np.repeat(np.arange(8), 10)
     return Data(photos[:80], labels, photos[:80, ::-1], labels)
@@ -39,8 +40,8 @@ def test_before_is_plain_kmeans_with_the_constants_of_the_paper(few):
 
 def test_tuned_is_the_winner_of_a_search_fitted_to_all_training_images(few):
     found = measured(few, "tuned", seed=0, quick=True, n_jobs=1)
-    search = tune(few.train, few.train_labels, 8, trials=6, random_state=0, n_jobs=1)
-    assert (found["trials"], found["chosen"]) == (6, search.chosen.setting.words)
+    search = tune(few.train, few.train_labels, 8, trials=2, random_state=0, n_jobs=1)
+    assert (found["trials"], found["chosen"]) == (2, search.chosen.setting.words)
     X = search.best.fit_transform(few.train, few.train_labels)
     svm = LinearSVMCV(n_jobs=1).fit(X, few.train_labels)
     assert found["accuracy"] == svm.score(search.best.transform(few.test), few.test_labels)

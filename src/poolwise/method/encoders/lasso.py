@@ -47,7 +47,7 @@ class Lasso(SignedEncoder):
     --------
     >>> Lasso(0.5, two_sided=False)(np.array([[2.0, -1.0, 0.25]]), np.eye(3))
     array([[ 1.5, -0.5,  0. ]])
-    >>> Lasso(0.5, positive=True)(np.array([[2.0, -1.0, 0.25]]), np.eye(3))
+    >>> Lasso(0.5, positive=True)(np.array([[2.0, -1.0, 0.25]]), np.eye(3)) + 0
     array([[1.5, 0. , 0. ]])
     """
 

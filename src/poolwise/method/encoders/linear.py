@@ -30,6 +30,7 @@ class Linear(SignedEncoder):
 
     Examples
     --------
+    >>> import numpy as np
     >>> Linear()(np.array([[1.0, -2.0]]), np.eye(2))
     array([[ 1., -2.]])
     """

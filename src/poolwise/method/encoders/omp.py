@@ -39,7 +39,7 @@ class OMP(SignedEncoder):
     --------
     >>> OMP(2, two_sided=False)(np.array([[3.0, -1.0, 0.5]]), np.eye(3))
     array([[ 3., -1.,  0.]])
-    >>> OMP(2)(np.array([[3.0, -1.0, 0.5]]), np.eye(3))
+    >>> OMP(2)(np.array([[3.0, -1.0, 0.5]]), np.eye(3)) + 0
     array([[3., 0., 0., 0., 1., 0.]])
     """
 

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from sklearn.pipeline import make_pipeline
 
-from poolwise import LinearSVM, load, save
+from poolwise import LinearSVM, PooledFeatures, load, save
 from poolwise.analysis.clusters import members_of
 from poolwise.method.descriptors.patches import draw_tiles
 from poolwise.report import write_report
@@ -220,3 +220,12 @@ def test_members_are_a_plain_loop(rng):
 def test_learned_from_is_said(read, pipeline, labelled):
     assert "learned from" not in read(pipeline, *labelled).words
     assert "which it has learned from" in read(pipeline, *labelled, learned_from=True).words
+
+
+def test_codes_that_are_no_pictures_are_shown_by_windows(photos, tmp_path):
+    settings = {"n_codes": 4, "n_candidates": None, "n_patches": 1000, "random_state": 0}
+    model = PooledFeatures(descriptor="hog", pooling="average", **settings).fit(photos)
+    write_report(model, tmp_path / "page.html", photos[:20])
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "by the window of a training image that excites it most" in page
+    assert 'class="switch" hidden' in page

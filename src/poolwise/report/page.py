@@ -114,6 +114,7 @@ def _page(
         summary=one_line(found),
         figures=figures(found, learned_from),
         mosaic_text=mosaic_text(found),
+        are_windows=features.layer_.pictures is not None,
         classes=found.classes,
         orders={name: text for name, text in orders.items() if name in data["orders"]},
         missing={name: found.missing.get(name, "") for name in ("regions", "clusters", "before")},

@@ -203,6 +203,8 @@ def _objective(found: Findings) -> dict[str, Any] | None:
 def mosaic_text(found: Findings) -> str:
     """Below the heading of the codes."""
     text = "Every pattern that the model looks for, drawn as it would be in an image: whitening undone, contrast stretched."
+    if found.features.layer_.pictures is not None:
+        text = "Codes are no pictures here: each is shown by the window of a training image that excites it most."
     if found.clusters is not None:
         text += " Choose one to see which of the other candidates it represents"
         text += " and what in your images excites it." if found.regions is not None else "."

@@ -33,7 +33,8 @@ class StackedFeatures(TransformerMixin, BaseEstimator):
     """Features of several layers: the codes of each look at the maps of the layer before it.
 
     A layer's map is what its codes respond, averaged over `map_cells` × `map_cells` cells of an image; the next layer's patches
-    are cut from that. Which when: with many labels and time to spare. One layer of second-order pooling is usually as good.
+    are cut from that. Which when: to experiment. One layer with as many codes was better where we compared them, and one of
+    second-order pooling is far better (docs/parts.md).
 
     Parameters
     ----------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,19 +14,18 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from poolwise.engine.threads import Threads
-from poolwise.estimators.images import look_at
 from poolwise.estimators.pooled_features import PooledFeatures
 from poolwise.method.descriptors import Patches
 from poolwise.method.extraction import feature_blocks, prepare
 from poolwise.method.layer import Layer
-from poolwise.method.stack import Maps, map_layer
+from poolwise.method.stack import Maps, map_layer, maps_of
 from poolwise.support.blocks import spans
 from poolwise.support.parameters import Choice, ParameterError, Whole
 from poolwise.support.progress import Stages
 from poolwise.support.randomness import seed_of
 from poolwise.support.types import Array, ImageSource
 
-_MOST_LAYERS = 8
+MOST_LAYERS = 8
 _IMAGES_PER_BLOCK, _MAPS_PER_BLOCK = 512, 16
 
 
@@ -127,15 +127,14 @@ class StackedFeatures(TransformerMixin, BaseEstimator):
         if self.layers is None:
             return [PooledFeatures(100), PooledFeatures(100, descriptor=Patches(3))]
         found = list(self.layers)
-        if not 1 <= len(found) <= _MOST_LAYERS or not all(isinstance(one, PooledFeatures) for one in found):
-            raise ParameterError(f"layers must be 1 to {_MOST_LAYERS} PooledFeatures; got {self.layers!r}")
+        if not 1 <= len(found) <= MOST_LAYERS or not all(isinstance(one, PooledFeatures) for one in found):
+            raise ParameterError(f"layers must be 1 to {MOST_LAYERS} PooledFeatures; got {self.layers!r}")
         if any(one.image_shape is not None for one in found[1:]):
             raise ParameterError("image_shape is for the first layer; the others see maps")
         return found
 
     def transform(self, X: Any) -> Array:
         """Features of images, (n, H, W, c) to (n, n_features) float32; maps are computed block by block."""
-        check_is_fitted(self)
         images = self.look_at(X)
         found = np.empty((len(images), self.n_features_out_), np.float32)
         for rows, part in self._blocks(images):
@@ -148,17 +147,17 @@ class StackedFeatures(TransformerMixin, BaseEstimator):
 
     def _blocks(self, images: Array | ImageSource) -> Iterator[tuple[slice, Array]]:
         """As many images at a time as pay for starting threads; the maps of a block are computed once."""
+        layers, maps = [prepare(model.layer_) for model in self.layers_], [prepare(layer) for layer in self.maps_]
         for rows in spans(len(images), _IMAGES_PER_BLOCK):
-            seen: Array | ImageSource = np.asarray(images[rows])
+            seen = np.asarray(images[rows])
             found = []
             for number, model in enumerate(self.layers_):
                 with Threads(model.n_jobs if self.n_jobs is None else self.n_jobs) as engine:
-                    if self.output == "all" or number == len(self.layers_) - 1:
-                        found.append(np.concatenate([X for _, X in feature_blocks(prepare(model.layer_), seen, engine)]))
-                    if number < len(self.maps_):
-                        maps = Maps(self.maps_[number], seen)
-                        parts = spans(len(maps), _MAPS_PER_BLOCK)
-                        seen = np.concatenate(list(engine.map(maps.__getitem__, parts)))
+                    if self.output == "all" or number == len(layers) - 1:
+                        found.append(np.concatenate([X for _, X in feature_blocks(layers[number], seen, engine)]))
+                    if number < len(maps):
+                        parts = [seen[part] for part in spans(len(seen), _MAPS_PER_BLOCK)]
+                        seen = np.concatenate(list(engine.map(partial(maps_of, maps[number]), parts)))
             yield rows, np.concatenate(found, axis=1)
 
     @property
@@ -175,8 +174,7 @@ class StackedFeatures(TransformerMixin, BaseEstimator):
     def look_at(self, X: Any) -> Array | ImageSource:
         """Images as (n, H, W, c), checked against those seen in `fit`; a source stays as it is."""
         check_is_fitted(self)
-        first = self.layers_[0]
-        return look_at(first, X, first.layer_.descriptor.pixel_offset, fitted=first.image_shape_in_).images
+        return self.layers_[0].look_at(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Those of each layer behind `layer0_`, `layer1_`."""

@@ -60,7 +60,12 @@ class Maps(ImageSource):
         return prepare(self.layer)
 
     def __getitem__(self, rows: Any) -> Array:
-        x = self.layer.scale(self._ready.pooled(np.asarray(self.images[rows])))
-        x *= _SPREAD
-        x += _LEVEL
-        return x.reshape(len(x), *self.shape[1:])
+        return maps_of(self._ready, np.asarray(self.images[rows]))
+
+
+def maps_of(ready: Pass, images: Array) -> Array:
+    """(n, m, m, outputs) float32, on the calling thread; ready : the pass of a `map_layer`"""
+    x = ready.layer.scale(ready.pooled(images))
+    x *= _SPREAD
+    x += _LEVEL
+    return x.reshape(len(x), *ready.layer.pooling.grids[0], -1)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from poolwise.estimators import StackedFeatures
+from poolwise.estimators.stacked_features import MOST_LAYERS
 from poolwise.method.layer import Layer
 from poolwise.modelfile import features
 from poolwise.modelfile import layer as of_layer
@@ -17,10 +18,9 @@ from poolwise.modelfile.container import Tensor
 from poolwise.modelfile.strict_json import ModelFileError, anything, fields, flag, many, one_of, whole
 from poolwise.support.types import Array
 
-_MOST_LAYERS = 8
 _PART = {
-    "features": many(anything, 1, _MOST_LAYERS),
-    "maps": many(anything, 0, _MOST_LAYERS - 1),
+    "features": many(anything, 1, MOST_LAYERS),
+    "maps": many(anything, 0, MOST_LAYERS - 1),
     "cells": whole(1),
     "output": one_of("all", "last"),
     "verbose": flag,

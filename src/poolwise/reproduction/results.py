@@ -127,3 +127,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
     rule = "|".join([f":{'-' * (widths[0] + 1)}", *(f"{'-' * (w + 1)}:" for w in widths[1:])])
     return "\n".join([line(header), f"|{rule}|", *map(line, rows)])
+
+
+def accuracy_of(runs: list[dict[str, Any]]) -> str:
+    """Mean over seeds, or over the draws of a seed, with the standard deviation of these."""
+    values = [100 * one for run in runs for one in run.get("draws", [run["accuracy"]])]
+    if not values:
+        return NOTHING
+    return f"{statistics.mean(values):.2f}" + (f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else "")

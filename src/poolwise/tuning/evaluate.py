@@ -43,7 +43,7 @@ class Evaluator:
 
     def run(self, settings: Sequence[Setting], rung: Rung) -> Iterator[tuple[Setting, Array | str]]:
         """Each setting with the (m · folds,) scores of held-out images, or with the reason why it cannot be tried."""
-        if self._rung is None or (rung.n, rung.m) != (self._rung.n, self._rung.m):  # codes do not depend on the classifier
+        if not self._has_images_of(rung):
             self._pixels, self._layers = {}, {}
         self._rung = rung
         for found in group(settings, rung.n + rung.m):
@@ -87,8 +87,11 @@ class Evaluator:
 
     def has_codes(self, setting: Setting, rung: Rung) -> bool:
         """Whether its codes were learned already."""
-        known = self._rung is not None and (rung.n, rung.m) == (self._rung.n, self._rung.m)
-        return known and (_codes_key(setting), 0) in self._layers
+        return self._has_images_of(rung) and (_codes_key(setting), 0) in self._layers
+
+    def _has_images_of(self, rung: Rung) -> bool:
+        """Whether the last rung had the same images: codes do not depend on the classifier."""
+        return self._rung is not None and (rung.n, rung.m) == (self._rung.n, self._rung.m)
 
     def _layer(self, setting: Setting, rung: Rung, fold: int) -> Layer:
         """The codes of a setting, learned from the images to learn from alone."""

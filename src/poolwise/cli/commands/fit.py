@@ -172,13 +172,11 @@ def fit(
     else:
         svm.fit(features.fit_transform(images, images.labels), images.labels)
     seconds = time.perf_counter() - start
-    for part in (features, svm):
-        if part is not None:
-            part.set_params(n_jobs=None, verbose=0)
     layers = getattr(features, "layers_", [features])
     first = layers[0]
-    for layer in layers:
-        layer.set_params(n_jobs=None, verbose=0)
+    for part in (features, *(layers if first is not features else []), svm):
+        if part is not None:
+            part.set_params(n_jobs=None, verbose=0)
     remembered = {  # a file's name may not be text
         name: _printable(value) if isinstance(value, str) else value for name, value in (provenance or {}).items()
     }

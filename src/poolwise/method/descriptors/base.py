@@ -8,11 +8,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Self
 
+from poolwise.support.lazy import np
 from poolwise.support.parameters import NAME, ParameterError, Part
 
 if TYPE_CHECKING:
     from poolwise.engine import Engine, Held
-    from poolwise.support.lazy import np
     from poolwise.support.types import Array, ImageSource
 
 
@@ -79,3 +79,38 @@ class Descriptor(Part):
     @abstractmethod
     def draw(self, codes: Array, channels: int) -> Array | None:
         """Codes as pictures, (K, height, width, 3) uint8; None where a code is not a picture."""
+
+
+class WindowDescriptor(Descriptor):
+    """Vectors of square windows at every `stride` pixels, computed by `band`; its codes are no pictures.
+
+    side : pixels of a window, with all that its vector depends on
+    """
+
+    stride: int
+
+    @property
+    @abstractmethod
+    def side(self) -> int: ...
+
+    def grid(self, image_size: tuple[int, int]) -> tuple[int, int]:
+        """(h, w) positions of images that are large enough."""
+        H, W = image_size
+        return (H - self.side) // self.stride + 1, (W - self.side) // self.stride + 1
+
+    def window(self, rows: int, columns: int) -> tuple[int, int]:
+        return (rows - 1) * self.stride + self.side, (columns - 1) * self.stride + self.side
+
+    def sample(self, images: Array | ImageSource, n: int, *, rng: np.random.Generator, engine: Engine) -> Held:
+        from poolwise.method.descriptors.sampling import sample_windows
+
+        self.positions(images.shape[1:3])
+        return sample_windows(images, n, self.window(1, 1), self.vectors, rng=rng, engine=engine)
+
+    def vectors(self, windows: Array) -> Array:
+        h = self.positions(windows.shape[1:3])[0]
+        found = np.stack([self.band(window, slice(0, h)) for window in windows])
+        return found.reshape(-1, found.shape[3])
+
+    def draw(self, codes: Array, channels: int) -> Array | None:
+        return None

@@ -13,20 +13,18 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from poolwise.method.descriptors.base import Descriptor
-from poolwise.method.descriptors.sampling import sample_windows
+from poolwise.method.descriptors.base import WindowDescriptor
 from poolwise.support.lazy import np
 from poolwise.support.parameters import NAME, ParameterError, Whole, parameter
 
 if TYPE_CHECKING:
-    from poolwise.engine import Engine, Held
-    from poolwise.support.types import Array, ImageSource
+    from poolwise.support.types import Array
 
 _EPSILON, _CLIP = 1e-5, 0.2
 
 
 @dataclass(frozen=True, repr=False)
-class Hog(Descriptor):
+class Hog(WindowDescriptor):
     """Dense HOG: a block of cells at every `stride` pixels. Short vectors of outlines; cheaper and coarser than `Sift`.
 
     Parameters
@@ -55,7 +53,7 @@ class Hog(Descriptor):
     stride: int = parameter(2, Whole(), "Pixels from one position to the next.")
 
     @property
-    def _side(self) -> int:
+    def side(self) -> int:
         return self.block * self.cell + 2  # the gradient of the outermost pixels needs their neighbours
 
     def fitted_to(self, image_shape: tuple[int, int, int], *, clip: bool = False) -> Self:
@@ -64,7 +62,7 @@ class Hog(Descriptor):
         return fitted
 
     def positions(self, image_size: tuple[int, int]) -> tuple[int, int]:
-        (H, W), side = image_size, self._side
+        (H, W), side = image_size, self.side
         if side > min(H, W):
             most = (min(H, W) - 2) // self.block
             remedy = f"give {{Hog.cell}} of at most {most}" if most > 0 else "give a smaller {Hog.block}"
@@ -73,22 +71,10 @@ class Hog(Descriptor):
                 f"images",
                 **{"Hog.cell": NAME, "Hog.block": NAME},
             )
-        return (H - side) // self.stride + 1, (W - side) // self.stride + 1
+        return self.grid(image_size)
 
     def dimension(self, channels: int) -> int:
         return self.block**2 * self.orientations
-
-    def window(self, rows: int, columns: int) -> tuple[int, int]:
-        return (rows - 1) * self.stride + self._side, (columns - 1) * self.stride + self._side
-
-    def sample(self, images: Array | ImageSource, n: int, *, rng: np.random.Generator, engine: Engine) -> Held:
-        self.positions(images.shape[1:3])
-        return sample_windows(images, n, self.window(1, 1), self.vectors, rng=rng, engine=engine)
-
-    def vectors(self, windows: Array) -> Array:
-        h = self.positions(windows.shape[1:3])[0]
-        found = np.stack([self.band(window, slice(0, h)) for window in windows])
-        return found.reshape(-1, found.shape[3])
 
     def __call__(self, images: Array) -> Array:
         (h, w), n = self.positions(images.shape[1:3]), len(images)
@@ -119,6 +105,3 @@ class Hog(Descriptor):
         out = np.empty((h, w, self.block**2 * self.orientations), np.float32)
         hog(pixels, self.cell, self.block, self.orientations, self.stride, _EPSILON, out)
         return out
-
-    def draw(self, codes: Array, channels: int) -> Array | None:
-        return None

@@ -7,12 +7,11 @@ Positions are taken as spread evenly over the image: position (i, j) of h × w s
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from poolwise.method.descriptors.base import Descriptor
-from poolwise.support.blocks import spans
+from poolwise.method.descriptors.sampling import by_image
 from poolwise.support.lazy import np
 from poolwise.support.parameters import Anything, ParameterError, parameter
 
@@ -90,13 +89,10 @@ class Own(Descriptor):
     def sample(self, images: Array | ImageSource, n: int, *, rng: np.random.Generator, engine: Engine) -> Held:
         h, w = self.positions(images.shape[1:3])
         image, place = rng.integers(len(images), size=n), rng.integers(h * w, size=n)
-        order = np.argsort(image, kind="stable")
-        starts = np.flatnonzero(np.diff(image[order], prepend=-1))
-        shards = np.split(order, starts[_IMAGES_PER_SHARD::_IMAGES_PER_SHARD])
-        return engine.hold(_vectors_of, shards, images, image, place, self, n=n)
+        return engine.hold(_vectors_of, by_image(image, _IMAGES_PER_SHARD), images, image, place, self, n=n)
 
     def __call__(self, images: Array) -> Array:
-        if not isinstance(self.function, Callable):  # type: ignore[arg-type]
+        if not callable(self.function):
             raise ParameterError(
                 f"the model's descriptor is a function that a file cannot hold, {self.name!r}; give it again: "
                 f"load(path, descriptor=...)"
@@ -126,8 +122,8 @@ def _vectors_of(samples: Array, images: Array | ImageSource, image: Array, place
     """The local vectors of some samples; each image is described once, an image at a time."""
     drawn, which = np.unique(image[samples], return_inverse=True)
     found = np.empty((len(samples), own.numbers or 0), np.float32)
-    for rows in spans(len(drawn), 1):
-        vectors = own(np.asarray(images[drawn[rows]], np.float32)).reshape(-1, found.shape[1])
-        here = which == rows.start
+    for number, row in enumerate(drawn):
+        vectors = own(np.asarray(images[row : row + 1], np.float32)).reshape(-1, found.shape[1])
+        here = which == number
         found[here] = vectors[place[samples[here]]]
     return samples, found

@@ -42,15 +42,25 @@ def sample_windows(
     height, width = window
     image, y, x = rng.integers(count, size=n), rng.integers(H - height + 1, size=n), rng.integers(W - width + 1, size=n)
     cut: Callable[..., tuple[Array, Array]]
-    order = np.argsort(image, kind="stable")  # read the images from first to last: they may be on disk
     if isinstance(images, np.ndarray):
+        order = np.argsort(image, kind="stable")  # read the images from first to last: they may be on disk
         at_once = max(1, min(_SAMPLES_PER_SHARD, _BYTES_PER_SHARD // (4 * height * width * c)))
         shards, cut = [order[rows] for rows in spans(n, at_once)], _from_array
     else:
-        starts = np.flatnonzero(np.diff(image[order], prepend=-1))  # where the samples of the next image begin
         at_once = max(1, _DECODED_BYTES_PER_SHARD // (H * W * c * images.dtype.itemsize))
-        shards, cut = np.split(order, starts[at_once::at_once]), _from_source
+        shards, cut = by_image(image, at_once), _from_source
     return engine.hold(cut, shards, images, image, y, x, window, describe, each, n=n * each)
+
+
+def by_image(image: Array, at_once: int) -> list[Array]:
+    """Samples in shards of so many images each, from the first image to the last; image : (n,) the image of each sample
+
+    >>> [shard.tolist() for shard in by_image(np.array([2, 0, 1, 0]), 2)]
+    [[1, 3, 2], [0]]
+    """
+    order = np.argsort(image, kind="stable")
+    starts = np.flatnonzero(np.diff(image[order], prepend=-1))  # where the samples of the next image begin
+    return np.split(order, starts[at_once::at_once])
 
 
 def _from_array(

@@ -16,21 +16,19 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from poolwise.method.descriptors.base import Descriptor
-from poolwise.method.descriptors.sampling import sample_windows
+from poolwise.method.descriptors.base import WindowDescriptor
 from poolwise.support.lazy import np
 from poolwise.support.parameters import NAME, Flag, Number, ParameterError, Whole, Wholes, parameter
 
 if TYPE_CHECKING:
-    from poolwise.engine import Engine, Held
-    from poolwise.support.types import Array, ImageSource
+    from poolwise.support.types import Array
 
 BINS, DIRECTIONS, NUMBERS = 4, 8, 128
 _CLIP = 0.2
 
 
 @dataclass(frozen=True, repr=False)
-class Sift(Descriptor):
+class Sift(WindowDescriptor):
     """Dense SIFT at every `stride` pixels. Robust to light and small shifts, blind to colour; for texture and shape in images
     of 64 pixels and more. On small images patches of pixels are better, and faster.
 
@@ -73,13 +71,17 @@ class Sift(Descriptor):
         """Pixels from the position to the edge of its window: the largest bins, and one for the gradient."""
         return reach(max(self.bin_sizes)) + 1
 
+    @property
+    def side(self) -> int:
+        return 2 * self._reach + 1
+
     def fitted_to(self, image_shape: tuple[int, int, int], *, clip: bool = False) -> Self:
         fitted = self.but(stride=int(self.stride), flatness=float(self.flatness))
         fitted.positions(image_shape[:2])
         return fitted
 
     def positions(self, image_size: tuple[int, int]) -> tuple[int, int]:
-        (H, W), side = image_size, 2 * self._reach + 1
+        (H, W), side = image_size, self.side
         if side > min(H, W):
             fitting = [b for b in range(1, 4096) if 2 * (reach(b) + 1) + 1 <= min(H, W)]
             remedy = f"give {{Sift.bins}} of at most {max(fitting)}, or larger images" if fitting else "give larger images"
@@ -88,23 +90,10 @@ class Sift(Descriptor):
                 f"{max(self.bin_sizes)}; {remedy}",
                 **{"Sift.bins": NAME},
             )
-        return (H - side) // self.stride + 1, (W - side) // self.stride + 1
+        return self.grid(image_size)
 
     def dimension(self, channels: int) -> int:
         return NUMBERS * len(self.bin_sizes) * (channels if self.colour else 1)
-
-    def window(self, rows: int, columns: int) -> tuple[int, int]:
-        side = 2 * self._reach + 1
-        return (rows - 1) * self.stride + side, (columns - 1) * self.stride + side
-
-    def sample(self, images: Array | ImageSource, n: int, *, rng: np.random.Generator, engine: Engine) -> Held:
-        self.positions(images.shape[1:3])
-        return sample_windows(images, n, self.window(1, 1), self.vectors, rng=rng, engine=engine)
-
-    def vectors(self, windows: Array) -> Array:
-        h = self.positions(windows.shape[1:3])[0]
-        found = np.stack([self.band(window, slice(0, h)) for window in windows])
-        return found.reshape(-1, found.shape[3])
 
     def _planes(self, images: Array) -> Array:
         """(planes, n, H, W): the mean of the channels, or each."""
@@ -150,9 +139,6 @@ class Sift(Descriptor):
             for plane in planes:
                 sift(np.ascontiguousarray(plane), kernels, first, self.stride, self.flatness, self.root, out, next(places))
         return out
-
-    def draw(self, codes: Array, channels: int) -> Array | None:
-        return None
 
 
 def reach(b: int) -> int:

@@ -110,7 +110,7 @@ class Pool(Pooling):
 
     def normalized(self, x: Array) -> Array:
         x = np.sqrt(x) if self.how == "rms" else x
-        return np.sign(x) * np.sqrt(np.abs(x)) if self.root else x
+        return signed_root(x) if self.root else x
 
     def first_order(self) -> Pool:
         return self.but(how="average") if self.how == "both" else self
@@ -162,6 +162,11 @@ class Pool(Pooling):
         """Average and maximum, each with its half of an accumulator."""
         outputs = into.shape[-1] // 2
         return zip((self.but(how=how) for how in _BOTH), (into[..., :outputs], into[..., outputs:]), strict=True)
+
+
+def signed_root(x: Array) -> Array:
+    """sign(x) √|x|."""
+    return np.sign(x) * np.sqrt(np.abs(x))
 
 
 def pool_activations(F: Array, how: How, grid: Grid = 2) -> Array:

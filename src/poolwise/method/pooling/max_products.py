@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from poolwise.method.pooling.base import Pooling
-from poolwise.method.pooling.first_order import Pool
+from poolwise.method.pooling.first_order import Pool, signed_root
 from poolwise.support.lazy import np
 from poolwise.support.parameters import Grids, parameter
 
@@ -70,7 +70,7 @@ class MaxProducts(Pooling):
         return np.stack([(f[:, i] * f[:, j]).max(axis=0) for f in parts])
 
     def normalized(self, x: Array) -> Array:
-        return np.sign(x) * np.sqrt(np.abs(x))
+        return signed_root(x)
 
     def start(self, cells: Cells, outputs: int) -> Array:
         return np.full((len(cells.y_edges) - 1, len(cells.x_edges) - 1, self.width(outputs)), -np.inf, np.float32)

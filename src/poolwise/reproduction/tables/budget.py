@@ -11,7 +11,7 @@ from poolwise.report.draw.look import COLOURS, panels
 from poolwise.reproduction.budget import Setting
 from poolwise.reproduction.cells import pdl
 from poolwise.reproduction.experiment import Experiment, Pictures
-from poolwise.reproduction.results import NOTHING, Results, table
+from poolwise.reproduction.results import NOTHING, Results, accuracy_of, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -125,20 +125,12 @@ def rows_of(results: Results, settings: Sequence[Setting] = FRONTIER) -> list[tu
     return found
 
 
-def _accuracy(runs: list[dict[str, Any]]) -> str:
-    """Mean over seeds, or over the draws of a seed, with the standard deviation of these."""
-    values = [100 * one for run in runs for one in run.get("draws", [run["accuracy"]])]
-    if not values:
-        return NOTHING
-    return f"{statistics.mean(values):.2f}" + (f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else "")
-
-
 def _by_way(results: Results, settings: Sequence[Setting], ways: Sequence[WayName | None]) -> str:
     """A line for what is alike, a column for each way of choosing codes."""
     by_row: dict[tuple[str, str, int], dict[WayName | None, str]] = {}
     for row, runs in rows_of(results, settings):
         line = by_row.setdefault((row.dataset, "" if row.labels is None else f"{row.labels}", row.K), {})
-        line[row.selection] = _accuracy(runs)
+        line[row.selection] = accuracy_of(runs)
     named = any(labels for _, labels, _ in by_row)
     header = ["data", *["labels a class"] * named, "codes", *(way or "K-means" for way in ways)]
     lines = [
@@ -163,7 +155,7 @@ def _section(results: Results) -> str:
             f"{statistics.mean(run['ms'] for run in runs):.2f}",
             gammas,
             f"{100 * statistics.mean(run['held_out'] for run in runs):.2f}",
-            _accuracy(runs),
+            accuracy_of(runs),
             f"{sum(len(run.get('draws', [0])) for run in runs)}",
         ])  # fmt: skip
     header = ["setting", "codes", "products", "features", "ms", "γ", "held out %", "test %", "runs"]

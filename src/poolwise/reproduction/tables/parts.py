@@ -9,7 +9,7 @@ from poolwise.method.encoders import LLC, OMP, Lasso, Linear, Nearest, Threshold
 from poolwise.method.pooling import MaxProducts, Pool, SecondOrder
 from poolwise.reproduction.experiment import Experiment
 from poolwise.reproduction.parts import PartRow
-from poolwise.reproduction.results import NOTHING, Results, table
+from poolwise.reproduction.results import NOTHING, Results, accuracy_of, table
 
 _CANDIDATES = 400
 _ONE_SIDE = Threshold(0.25, two_sided=False)
@@ -56,13 +56,6 @@ def _runs(results: Results, row: PartRow) -> list[dict[str, Any]]:
     return [run for run in found if run is not None]
 
 
-def _accuracy(runs: list[dict[str, Any]]) -> str:
-    values = [100 * run["accuracy"] for run in runs]
-    if not values:
-        return NOTHING
-    return f"{statistics.mean(values):.2f}" + (f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else "")
-
-
 def _cost(runs: list[dict[str, Any]]) -> list[str]:
     if not runs:
         return [NOTHING, NOTHING]
@@ -73,13 +66,13 @@ def _section(results: Results) -> str:
     encoders = []
     for plain, chosen in zip(ENCODERS[::2], ENCODERS[1::2], strict=True):
         of_kmeans, of_pdl = _runs(results, plain), _runs(results, chosen)
-        encoders.append([plain.name, _accuracy(of_kmeans), _accuracy(of_pdl), *_cost(of_kmeans), f"{len(of_kmeans)}"])
+        encoders.append([plain.name, accuracy_of(of_kmeans), accuracy_of(of_pdl), *_cost(of_kmeans), f"{len(of_kmeans)}"])
     others = []
     for row in OTHERS:
         runs = _runs(results, row)
         way = "" if row.candidates is None else f" of {row.candidates}"
         layers = " + " + f"{row.K}" if row.second is not None else ""
-        others.append([row.group, row.name, f"{row.K}{way}{layers}", _accuracy(runs), *_cost(runs)])
+        others.append([row.group, row.name, f"{row.K}{way}{layers}", accuracy_of(runs), *_cost(runs)])
     return f"""With 200 codes, K-means against 200 chosen from {_CANDIDATES} by affinity and projected, as the paper has it:
 
 {table(["encoder", "K-means %", "chosen %", "features", "ms", "runs"], encoders)}

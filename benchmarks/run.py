@@ -22,6 +22,8 @@ BENCHMARKS: dict[str, Callable[[], dict[str, object]]] = {
     "extract-thresholds": parts.thresholds,
     "second-order": parts.second_order,
     "rank": parts.rank,
+    "encode-omp": partial(parts.sparse, "omp"),
+    "encode-lasso": partial(parts.sparse, "lasso"),
     "kmeans-round": clustering.run,
     "affinity-messages": selection.messages,
     "affinity-search": selection.search,

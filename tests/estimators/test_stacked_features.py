@@ -114,3 +114,22 @@ def test_a_fit_that_fails_leaves_the_stack_as_it_was(stack, photos):
 def test_values_without_a_meaning(photos, stack, says):
     with pytest.raises(ValueError, match=says):
         stack.fit(photos)
+
+
+def _halves(images):
+    return images[:, ::2, ::2].astype(np.float32)
+
+
+def test_a_stack_on_a_function_of_the_users_own_is_given_it_again(photos, tmp_path):
+    stack = StackedFeatures([first(descriptor=_halves), second()], map_cells=7).fit(photos)
+    save(stack, tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="give it again"):
+        load(tmp_path / "model.safetensors").transform(photos)
+    again = load(tmp_path / "model.safetensors", descriptor=_halves)
+    np.testing.assert_array_equal(again.transform(photos), stack.transform(photos))
+
+
+def test_a_stack_on_patches_refuses_a_function(stack, tmp_path):
+    save(stack, tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="load it without `descriptor`"):
+        load(tmp_path / "model.safetensors", descriptor=_halves)

@@ -1,5 +1,7 @@
 """The budget: rows share a dictionary, features are those of PooledFeatures, γ comes from training images, and it goes on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -96,3 +98,23 @@ def test_grids_of_rows_fit_their_images():
     for row in SETTINGS:
         assert row.pooling.n_cells <= 16
         assert isinstance(row.pooling, Pool | SecondOrder)
+
+
+def test_what_stands_beside_a_row_joins_its_features(settings, data):
+    source = Source("photos", data, None, seed=SEED, quick=False, n_jobs=1)
+    labelled = replace(SECOND, pooling=SecondOrder(1, directions=5, directions_by="labels"))
+    joined, parts = (
+        source.measured(replace(SUPERVISED, beside=labelled)),
+        [source.measured(row) for row in (SUPERVISED, labelled)],
+    )
+    assert joined["features"] == 8 * 4 * 4 + 5
+    assert joined["products"] == sum(part["products"] for part in parts)
+    _, X = source._joined(replace(SUPERVISED, beside=labelled), None)
+    np.testing.assert_array_equal(X, np.hstack([source.learned(row)[1] for row in (SUPERVISED, labelled)]))
+
+
+def test_mirrored_rows_do_not_go_with_directions_by_labels_beside_them(settings, data):
+    source = Source("photos", data, None, seed=SEED, quick=False, n_jobs=1)
+    labelled = replace(SECOND, pooling=SecondOrder(1, directions=5, directions_by="labels"))
+    with pytest.raises(ValueError, match="have no mirrored rows"):
+        source.measured(replace(SUPERVISED, mirrored=True, beside=labelled))

@@ -173,7 +173,7 @@ def load(path: str | os.PathLike[str], *, descriptor: Callable[[Any], Any] | Non
                 own[name] = arrays[stored]
             steps.append(_PARTS[part].build(document["parts"][part], own))
     if descriptor is not None:
-        features.give_descriptor(steps[0], descriptor)
+        _FEATURES[_KINDS[document["kind"]][0]].give_descriptor(steps[0], descriptor)
     if len(steps) == 1:
         return steps[0]
     return Pipeline(list(zip(document["names"], steps, strict=True)), verbose=document["verbose"])

@@ -5,6 +5,8 @@
 Arrays are named after their place: `features.0.layers.0.codes`, `maps.0.spread`.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +78,13 @@ def build(part: dict[str, Any], arrays: dict[str, Array]) -> StackedFeatures:
     stack.maps_ = [of_layer.filled(layer, below(f"maps.{number}.")) for number, layer in enumerate(_maps(part))]
     stack.remember_images()
     return stack
+
+
+def give_descriptor(model: StackedFeatures, function: Callable[[Any], Any]) -> None:
+    """Make the function that the first layer describes images by the one given; its maps are made by it too."""
+    features.give_descriptor(model.layers_[0], function)
+    own = model.layers_[0].layer_.descriptor
+    model.maps_ = [replace(layer, descriptor=own) if number == 0 else layer for number, layer in enumerate(model.maps_)]
 
 
 def n_features(part: dict[str, Any]) -> int:

@@ -50,6 +50,7 @@ class Setting:
     scale_offset : added to the variances that pooled numbers are divided by the roots of
     labels : training images a class, chosen at random in each of `draws`, for all but the dictionary; None for all of them
     runs : seeds that are measured
+    beside : another setting of the same data, whose features are joined to these
     """
 
     dataset: str
@@ -67,6 +68,17 @@ class Setting:
     labels: int | None = None
     draws: int = 1
     runs: int = 3
+    beside: "Setting | None" = None
+
+    @property
+    def parts(self) -> "tuple[Setting, ...]":
+        """The settings whose features are joined: itself, and what stands beside it."""
+        return (self,) if self.beside is None else (self, *self.beside.parts)
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether some of its features are directions learned from the labels."""
+        return any(part.pooling.needs_labels(part.encoder.sides * part.K) for part in self.parts)
 
     @property
     def start(self) -> tuple[int | None, int | None]:
@@ -174,9 +186,14 @@ class Source:
         assert X is not None  # noqa: S101  it was asked for
         return layer, X
 
-    def _features(self, layer: Layer, images: Array) -> Array:
+    def _joined(self, row: Setting, data: Data | None, held: Array | None = None) -> tuple[list[Layer], Array]:
+        """The layers of a row and of what stands beside it, and their features side by side."""
+        learned = [self.learned(part, data, held) for part in row.parts]
+        return [layer for layer, _ in learned], _side_by_side([X for _, X in learned])
+
+    def _features(self, layers: list[Layer], images: Array) -> Array:
         with Threads(self.n_jobs) as engine:
-            return extract(prepare(layer), images, engine=engine, stages=_SILENT)
+            return _side_by_side([extract(prepare(layer), images, engine=engine, stages=_SILENT) for layer in layers])
 
     def measured(self, row: Setting) -> dict[str, Any]:
         """Accuracy on the test images with the γ that held-out training images chose, and what it costs; the mean of draws."""
@@ -197,36 +214,46 @@ class Source:
     def _run(self, row: Setting, labelled: Data | None) -> dict[str, Any]:
         data = labelled or self.data
         y = data.train_labels
-        if row.mirrored and row.pooling.needs_labels(row.encoder.sides * row.K):
+        if row.mirrored and row.needs_labels:
             raise ValueError(f"{row.name}: directions by labels have no mirrored rows")
         folds = list(StratifiedKFold(_HELD_OUT_FOLDS, shuffle=True, random_state=self.seed).split(y, y))
-        if len(y) > _FEW_IMAGES or row.pooling.needs_labels(row.encoder.sides * row.K):
+        if len(y) > _FEW_IMAGES or row.needs_labels:
             folds = folds[:1]
-        layer, X = self.learned(row, labelled, folds[0][1])
+        layers, X = self._joined(row, labelled, folds[0][1])
         begun = time.perf_counter()
-        self._features(layer, data.test[:_MILLISECONDS_FROM])
+        self._features(layers, data.test[:_MILLISECONDS_FROM])
         ms = 1000 * (time.perf_counter() - begun) / min(_MILLISECONDS_FROM, len(data.test))
         if row.mirrored:
-            X, n = np.concatenate([X, self._features(layer, data.train[:, :, ::-1])]), len(y)
+            X, n = np.concatenate([X, self._features(layers, data.train[:, :, ::-1])]), len(y)
             y, folds = np.tile(y, 2), [(np.concatenate([train, train + n]), held) for train, held in folds]
         svm = LinearSVMCV(row.gammas, cv=folds, n_jobs=self.n_jobs).fit(X, y)
         classifiers: dict[str, LinearClassifier] = {"accuracy": svm}
-        if row.pooling.needs_labels(layer.n_outputs):  # γ is chosen: now directions may see all labels
-            layer, X = self.learned(row, labelled)
+        if row.needs_labels:  # γ is chosen: now directions may see all labels
+            layers, X = self._joined(row, labelled)
             classifiers["accuracy"] = LinearSVM(svm.gamma_, n_jobs=self.n_jobs).fit(X, y)
         elif X.nbytes <= _SMALL_ENOUGH_FOR_TWO:
             classifiers["accuracy_of_auto"] = LinearSVM(n_jobs=self.n_jobs).fit(X, y)
         del X
-        test = self._features(layer, data.test)
+        test = self._features(layers, data.test)
         found = {name: float(np.mean(one.predict(test) == data.test_labels)) for name, one in classifiers.items()}
         if "accuracy_of_auto" in found:
             found["gamma_of_auto"] = float(classifiers["accuracy_of_auto"].gamma_)
-        positions = layer.positions[0] * layer.positions[1]
         return {
             **found,
             "held_out": float(svm.scores_.mean(axis=1).max()),
             "gamma": float(svm.gamma_),
-            "features": layer.n_features,
-            "products": round(sum(layer.multiply_adds.values()) / positions / len(layer.whitening.W)),
+            "features": sum(layer.n_features for layer in layers),
+            "products": sum(_products(layer) for layer in layers),
             "ms": round(ms, 3),
         }
+
+
+def _side_by_side(parts: list[Array]) -> Array:
+    """Not copied where there is one: it may be gigabytes."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
+def _products(layer: Layer) -> int:
+    """Multiplications per position and number of a patch."""
+    positions = layer.positions[0] * layer.positions[1]
+    return round(sum(layer.multiply_adds.values()) / positions / len(layer.whitening.W))

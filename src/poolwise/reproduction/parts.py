@@ -52,7 +52,7 @@ class PartRow:
 
         if self.second is None:
             return layer(**self.parts)
-        return StackedFeatures([layer(**self.parts), layer(descriptor=Patches(3), **self.second)], map_cells=MAP_CELLS)
+        return StackedFeatures([layer(**self.parts), layer(**{"descriptor": Patches(3), **self.second})], map_cells=MAP_CELLS)
 
 
 def measure(rows: Iterable[PartRow], store: Store, settings: Settings, say: Any, *, seeds: Iterable[int], quick: bool) -> None:

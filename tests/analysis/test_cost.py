@@ -28,10 +28,10 @@ def test_a_projection_multiplies_in_every_cell(chosen, two_sided):
 
 
 def test_a_classifier_multiplies_its_coefficients(chosen, svm, labelled):
-    assert cost_of(chosen.layer_, svm.coef_.shape)["classifier"] == 4 * 40
+    assert cost_of(chosen.layer_, classifier=svm.coef_.shape)["classifier"] == 4 * 40
     X = chosen.transform(labelled[0])
     two = LinearSVM(n_jobs=1).fit(X, labelled[1] == labelled[1][0])
-    assert cost_of(chosen.layer_, two.coef_.shape)["classifier"] == 40
+    assert cost_of(chosen.layer_, classifier=two.coef_.shape)["classifier"] == 40
 
 
 @pytest.mark.parametrize("repeats", [1, 3])

@@ -53,16 +53,31 @@ def test_inspect_names_both_layers(poolwise, stack, tmp_path):
     assert (tmp_path / "codes.png").exists()
 
 
-@pytest.mark.parametrize("option", [("--report", "page.html"), ("--mirror-training",)])
-def test_what_does_not_go_together_is_refused_before_any_work(poolwise, made, tmp_path, option, monkeypatch):
+def test_what_does_not_go_together_is_refused_before_any_work(poolwise, made, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = poolwise("fit", made.train, "-o", "m.safetensors", "--layers", "2", *QUICK, *option)
+    found = poolwise("fit", made.train, "-o", "m.safetensors", "--layers", "2", *QUICK, "--mirror-training")
     assert found.code == 2
-    assert f"--layers 2 cannot be combined with {option[0]}" in found.err
+    assert "--layers 2 cannot be combined with --mirror-training" in found.err
     assert not (tmp_path / "m.safetensors").exists()
 
 
-def test_a_report_of_a_stack_is_refused_in_words(poolwise, stack, tmp_path):
-    found = poolwise("report", stack.path, "-o", tmp_path / "page.html")
-    assert found.code == 3
-    assert "has several layers" in found.err
+def test_a_report_shows_the_first_layers_codes_and_the_accuracy_of_all(poolwise, made, stack, three_classes, tmp_path):
+    found = poolwise("report", stack.path, made.test, "-o", tmp_path / "page.html", "--json", "--quiet")
+    images, labels = three_classes["test"]
+    result, passes = json.loads(found.out), stack.model[0].passes_
+    assert result["accuracy"] == pytest.approx((stack.model.predict(images) == labels).mean())
+    assert (result["codes"], len(passes)) == (8, 3)
+    assert result["multiply_adds"]["encoding"] == sum(layer.multiply_adds["encoding"] for layer in passes)
+    inspected = json.loads(poolwise("inspect", stack.path, "--json").out)
+    assert inspected["multiply_adds"] == result["multiply_adds"]
+    page = (tmp_path / "page.html").read_text()
+    assert "then at maps of that, 9×9, through 8 more: 64 numbers per image" in page
+    assert "8 codes of 3×3 cells of 9×9 maps of 8 outputs, average 2×2" in page
+
+
+def test_fit_writes_the_report_of_a_stack(poolwise, made, tmp_path):
+    found = poolwise(
+        "fit", made.train, "-o", tmp_path / "m.safetensors", "--layers", "2", *QUICK, "--report", tmp_path / "p.html"
+    )
+    assert found.code == 0
+    assert "9×9, through 8 more" in (tmp_path / "p.html").read_text()

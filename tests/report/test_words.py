@@ -29,7 +29,7 @@ from settings import paper_features
 )
 def test_one_line(photos, settings, said, unsaid):
     model = paper_features(4, n_patches=1_000, dictionary=KMeans(max_iter=2), random_state=0, **settings).fit(photos)
-    line = one_line(SimpleNamespace(features=model, classifier=None))
+    line = one_line(SimpleNamespace(features=model, classifier=None, above=(), n_features=model.layer_.n_features))
     assert said in line
     assert unsaid not in line
     assert "  " not in line

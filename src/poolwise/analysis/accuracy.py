@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from poolwise.estimators import PooledFeatures
+from poolwise.estimators import PooledFeatures, StackedFeatures
 from poolwise.estimators.linear_svm import LinearClassifier
 from poolwise.support.progress import Update, silent
 from poolwise.support.types import Array, ImageSource
@@ -84,7 +84,7 @@ def margin_blocks(
         yield rows, np.stack([-F, F], axis=1) if F.ndim == 1 else F
 
 
-def _collected(features: PooledFeatures, images: Array | ImageSource) -> Iterator[tuple[slice, Array]]:
+def _collected(features: PooledFeatures | StackedFeatures, images: Array | ImageSource) -> Iterator[tuple[slice, Array]]:
     """(rows, features), about a thousand rows or 32 MB at a time: as many as are worth classifying together."""
     waiting: list[Array] = []
     start = 0
@@ -98,7 +98,7 @@ def _collected(features: PooledFeatures, images: Array | ImageSource) -> Iterato
 
 
 def measure_accuracy(
-    features: PooledFeatures,
+    features: PooledFeatures | StackedFeatures,
     classifier: ClassifierMixin,
     images: Array | ImageSource,
     numbers: Array,

@@ -8,7 +8,7 @@ a, b, c, e are of one machine; r is another's ratio to it.
 import math
 import time
 
-from poolwise.estimators import PooledFeatures
+from poolwise.estimators import PooledFeatures, StackedFeatures
 from poolwise.method.layer import Layer
 from poolwise.method.pooling import Pooling, SecondOrder
 from poolwise.method.symmetry import N_COPIES
@@ -20,12 +20,14 @@ _MS_PER_CUBE = {"root": 4.5e-7, "log": 2.4e-6}  # the logarithm needs eigenvecto
 _TIMES_MEASURED = 5
 
 
-def cost_of(layer: Layer, classifier: tuple[int, int] | None = None) -> dict[str, int]:
+def cost_of(*layers: Layer, classifier: tuple[int, int] | None = None) -> dict[str, int]:
     """Multiply-adds per image of the products: nearly all of the work but for matrix roots and logarithms.
 
-    classifier : the shape of its coefficients, or None without a linear one
+    layers : all that an image goes through    classifier : the shape of its coefficients, or None without a linear one
     """
-    return {**layer.multiply_adds, "classifier": 0 if classifier is None else classifier[0] * classifier[1]}
+    counted = [layer.multiply_adds for layer in layers]
+    total = {stage: sum(one[stage] for one in counted) for stage in counted[0]}
+    return {**total, "classifier": 0 if classifier is None else classifier[0] * classifier[1]}
 
 
 def has_matrix_functions(pooling: Pooling) -> bool:
@@ -42,7 +44,7 @@ def nominal_milliseconds(layer: Layer) -> float:
     return MS_PER_PRODUCT * products + _MS_PER_ACTIVATION * activations + cubes + _MS_PER_NUMBER * numbers
 
 
-def milliseconds(features: PooledFeatures, images: Array, repeats: int = _TIMES_MEASURED) -> float:
+def milliseconds(features: PooledFeatures | StackedFeatures, images: Array, repeats: int = _TIMES_MEASURED) -> float:
     """Per image, of `features.transform`: the fastest of some calls, which depends least on what else the machine does."""
     seconds = []
     for _ in range(repeats):

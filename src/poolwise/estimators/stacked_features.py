@@ -161,6 +161,11 @@ class StackedFeatures(TransformerMixin, BaseEstimator):
             yield rows, np.concatenate(found, axis=1)
 
     @property
+    def passes_(self) -> list[Layer]:
+        """All layers that `transform` runs: those that make maps, and those whose features are given."""
+        return [*self.maps_, *(model.layer_ for model in self.layers_[0 if self.output == "all" else -1 :])]
+
+    @property
     def n_features_out_(self) -> int:
         """Numbers per image."""
         each = [model.layer_.n_features for model in self.layers_]

@@ -186,7 +186,7 @@ class Description:
     format, kind, libraries : as in the file    parameters, notes, fitted : of the features    classifier : its JSON, or None
     layer : without its numbers: zeros, which take no memory    n_candidates : M, or None    is_slim : saved without candidates
     chosen_by : how codes were selected, "auto" where a slim file does not hold it    above : of a stack, all but its first
-    n_features : numbers per image
+    n_features : numbers per image    passes : all layers that an image goes through
     saved : when    provenance : what the caller of `save` gave
     """
 
@@ -205,6 +205,7 @@ class Description:
     chosen_by: str
     above: tuple[Layer, ...] = ()
     n_features: int = 0
+    passes: tuple[Layer, ...] = ()
 
 
 def describe(path: str | os.PathLike[str]) -> Description:
@@ -231,6 +232,7 @@ def describe(path: str | os.PathLike[str]) -> Description:
             features.chosen_by(own),
             above,
             _FEATURES[first].n_features(parts[first]),
+            (features.shell(own),) if "features" in parts else tuple(stack.passes(parts["stack"])),
         )
 
 

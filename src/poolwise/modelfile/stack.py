@@ -93,6 +93,12 @@ def n_features(part: dict[str, Any]) -> int:
     return sum(each) if part["output"] == "all" else each[-1]
 
 
+def passes(part: dict[str, Any]) -> list[Layer]:
+    """All layers that `transform` runs, without their numbers; as `StackedFeatures.passes_`."""
+    given = part["features"][0 if part["output"] == "all" else -1 :]
+    return [*_maps(part), *map(features.shell, given)]
+
+
 def _maps(part: dict[str, Any]) -> list[Layer]:
     """The layers between, without their numbers."""
     return [of_layer.shell(own, f"stack.maps.{number}") for number, own in enumerate(part["maps"])]

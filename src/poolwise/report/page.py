@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from poolwise.analysis.clusters import members_of
-from poolwise.estimators import PooledFeatures
+from poolwise.estimators import PooledFeatures, StackedFeatures
 from poolwise.report.budget import Curve, read_budget
 from poolwise.report.draw.mosaic import by_colour
 from poolwise.report.draw.pictures import tiles_of, whitened_pictures
@@ -17,7 +17,7 @@ from poolwise.report.html import as_data, as_utf8, own, render
 from poolwise.report.search import Tried, read_search, search_section
 from poolwise.report.sections import accuracy_section, charts, figures, mosaic_text
 from poolwise.report.study import Clusters, Findings, Regions, study
-from poolwise.report.words import one_line, parameters
+from poolwise.report.words import notes_on_layers, one_line, parameters
 from poolwise.support.files import replacing
 from poolwise.support.progress import Stages
 from poolwise.support.types import Array
@@ -26,7 +26,7 @@ _TOP_CLASSES = 3
 
 
 def write_report(
-    model: PooledFeatures | Pipeline,
+    model: PooledFeatures | StackedFeatures | Pipeline,
     path: str | os.PathLike[str],
     images: Any = None,
     labels: Any = None,
@@ -43,8 +43,9 @@ def write_report(
 
     Parameters
     ----------
-    model : PooledFeatures or Pipeline
-        Fitted; a pipeline is of PooledFeatures and a linear classifier.
+    model : PooledFeatures, StackedFeatures or Pipeline
+        Fitted; a pipeline is of one of these and a linear classifier. Of a stack the page shows the codes of the first layer,
+        which sees the images, and the accuracy and cost of all layers.
     path : str or path
         Of the page; a file of that name is replaced.
     images : array or source, default: None
@@ -124,7 +125,7 @@ def _page(
         charts=drawn,
         search=None if tried is None else search_section(tried),
         reasons=[text for name, text in found.missing.items() if name in ("accuracy", "spectra")],
-        about=known | parameters(features, found.classifier),
+        about=known | parameters(features, found.classifier) | notes_on_layers(found),
         command=known.get("command", ""),
     )
 

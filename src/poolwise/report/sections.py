@@ -23,9 +23,10 @@ def figures(found: Findings, learned_from: bool) -> list[dict[str, str]]:
         count, of = int(np.trace(found.accuracy.confusion)), int(found.accuracy.confusion.sum())
         note = f"{count:,} of {of:,} images" + (", which it has learned from" if learned_from else "")
         shown.append({"name": "Accuracy", "value": f"{100 * found.accuracy.share:.1f}", "unit": "%", "note": note})
-    M = features.n_candidates_
-    shown.append({"name": "Codes", "value": f"{K:,}", "unit": "", "note": note_on_codes(features)})
-    shown.append({"name": "Features", "value": f"{layer.n_features:,}", "unit": "", "note": note_on_features(layer)})
+    M, above = features.n_candidates_, "".join(f"; {len(one.codes):,} in layer {n}" for n, one in enumerate(found.above, 2))
+    shown.append({"name": "Codes", "value": f"{K:,}", "unit": "", "note": note_on_codes(features) + above})
+    note = f"numbers per image, of {1 + len(found.above)} layers" if found.above else note_on_features(layer)
+    shown.append({"name": "Features", "value": f"{found.n_features:,}", "unit": "", "note": note})
     what = "features, measured here" if found.n_images is not None else "features, measured here on noise"
     shown.append({"name": "Time per image", "value": f"{found.milliseconds:.3g}", "unit": "ms", "note": what})
     value, unit = _large(sum(found.multiply_adds.values()))
@@ -203,6 +204,8 @@ def _objective(found: Findings) -> dict[str, Any] | None:
 def mosaic_text(found: Findings) -> str:
     """Below the heading of the codes."""
     text = "Every pattern that the model looks for, drawn as it would be in an image: whitening undone, contrast stretched."
+    if found.above:
+        text = "Every pattern that the first layer looks for: whitening undone, contrast stretched. Later layers see its maps."
     if found.features.layer_.pictures is not None:
         text = "Codes are no pictures here: each is shown by the window of a training image that excites it most."
     if found.clusters is not None:

@@ -3,6 +3,7 @@
 What cannot be known of a model (saved slim, without candidates, no images given) is None, and `missing` has the reason.
 """
 
+import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +24,7 @@ from poolwise.analysis.cost import cost_of, milliseconds
 from poolwise.analysis.excitation import cut_regions, excite, positions_per_block
 from poolwise.analysis.spectra import Spectra, study_spectra
 from poolwise.engine.threads import Threads
-from poolwise.estimators import PooledFeatures
+from poolwise.estimators import PooledFeatures, StackedFeatures
 from poolwise.method.layer import Layer
 from poolwise.support.progress import Stages
 from poolwise.support.types import Array, ImageSource
@@ -70,7 +71,11 @@ class Regions:
 
 @dataclass(frozen=True)
 class Findings:
-    """A model, what is known of it, and sentences on what is not."""
+    """A model, what is known of it, and sentences on what is not.
+
+    features : of a stack, its first layer, which sees the images    above : a stack's other layers
+    n_features : numbers per image, of all layers
+    """
 
     features: PooledFeatures
     classifier: ClassifierMixin | None
@@ -83,23 +88,28 @@ class Findings:
     accuracy: Accuracy | None = None
     n_images: int | None = None
     missing: dict[str, str] = field(default_factory=dict)
+    above: tuple[Layer, ...] = ()
+    n_features: int = 0
 
 
 def study(
-    model: PooledFeatures | Pipeline,
+    model: PooledFeatures | StackedFeatures | Pipeline,
     images: Any = None,
     labels: Any = None,
     *,
     names: Any = None,
     stages: Stages | None = None,
 ) -> Findings:
-    """Measure all that can be known of a fitted PooledFeatures, or of a pipeline of one and a linear classifier.
+    """Measure all that can be known of fitted features, or of a pipeline of these and a linear classifier.
+
+    Of a stack, codes are those of the first layer; accuracy and cost are those of all layers.
 
     images : (n, H, W, c) or whatever `transform` takes; a sample is looked at, and all are classified if there are labels
     names : of the images, to be shown next to regions; by default a source's own names, or row numbers
     """
     stages = stages or Stages()
-    features, classifier = _parts(model)
+    whole, classifier = _parts(model)
+    features = _first(whole)
     missing: dict[str, str] = {}
     sample = _Sample.draw(features, images, labels, names, classifier) if images is not None else None
     clusters = _study_clusters(features, sample, missing, stages)
@@ -113,7 +123,7 @@ def study(
     accuracy = None
     if sample is not None and sample.numbers is not None and classifier is not None:
         with stages.stage("accuracy", len(sample.source)) as update:
-            accuracy = measure_accuracy(features, classifier, sample.source, sample.numbers, update)
+            accuracy = measure_accuracy(whole, classifier, sample.source, sample.numbers, update)
     else:
         missing["accuracy"] = (
             "The model has no classifier, so there is no accuracy to measure: fit it with labelled images."
@@ -125,12 +135,14 @@ def study(
         few = min(_IMAGES_TIMED, _few(features.layer_))
         noise = rng.integers(0, 256, size=(few, *features.layer_.image_shape), dtype=np.uint8)
         timed = noise if sample is None else sample.pixels[:_IMAGES_TIMED]
-        took = milliseconds(features, timed)
+        took = milliseconds(whole, timed)
+    above = tuple(layer.layer_ for layer in getattr(whole, "layers_", [])[1:])
+    passes = whole.passes_ if isinstance(whole, StackedFeatures) else [features.layer_]
     return Findings(
         features,
         classifier,
         took,
-        cost_of(features.layer_, _coefficients(classifier)),
+        cost_of(*passes, classifier=_coefficients(classifier)),
         sample.classes if sample is not None else [],
         clusters,
         spectra,
@@ -138,15 +150,27 @@ def study(
         accuracy,
         None if sample is None else len(sample.source),
         missing,
+        above,
+        whole.n_features_out_ if isinstance(whole, StackedFeatures) else features.layer_.n_features,
     )
 
 
-def _parts(model: PooledFeatures | Pipeline) -> tuple[PooledFeatures, ClassifierMixin | None]:
+def _parts(model: Any) -> tuple[PooledFeatures | StackedFeatures, ClassifierMixin | None]:
     """Features, and the classifier or None."""
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
-    if not hasattr(steps[0], "layer_") or len(steps) > 2:
+    if not (hasattr(steps[0], "layer_") or hasattr(steps[0], "layers_")) or len(steps) > 2:
         raise ValueError(f"a report is of a fitted PooledFeatures, or of a pipeline of one and a classifier; got {model!r:.99}")
     return steps[0], steps[1] if len(steps) == 2 else None
+
+
+def _first(whole: PooledFeatures | StackedFeatures) -> PooledFeatures:
+    """The features that see images: of a stack its first layer, with the stack's threads."""
+    if not isinstance(whole, StackedFeatures):
+        return whole
+    first = copy.copy(whole.layers_[0])
+    if whole.n_jobs is not None:
+        first.n_jobs = whole.n_jobs
+    return first
 
 
 def _coefficients(classifier: ClassifierMixin | None) -> tuple[int, int] | None:

@@ -50,11 +50,17 @@ def one_line(found: Findings) -> str:
     kind = _COLOURS.get(c, f"{c}-channel")
     line = (
         f"It looks at {H}×{W} {kind} images through {K:,} small patterns of {ph}×{pw} pixels{kept} and notes "
-        f"{asked} in {where}: {layer.n_features:,} numbers per image{_SYMMETRIES[layer.symmetry]}"
+        f"{asked} in {where}{_layers_above(found)}: {found.n_features:,} numbers per image{_SYMMETRIES[layer.symmetry]}"
     )
     if classifier is not None:
         line += f", from which a classifier tells {len(classifier.classes_):,} classes apart"
     return f"{line}."
+
+
+def _layers_above(found: Findings) -> str:
+    """What a stack's other layers look at."""
+    maps = [(len(layer.codes), *layer.image_shape[:2]) for layer in found.above]
+    return "".join(f"; then at maps of that, {rows}×{columns}, through {codes:,} more" for codes, rows, columns in maps)
 
 
 def _outputs(encoder: Encoder) -> str:
@@ -84,6 +90,18 @@ def note_on_features(layer: Layer) -> str:
     rows, columns = layer.projection.T.shape
     by = "predict the labels" if layer.pooling.directions_by == "labels" else "vary most"
     return f"numbers per image: {what}, each cell's {columns:,} on {rows:,} directions that {by}"
+
+
+def notes_on_layers(found: Findings) -> dict[str, str]:
+    """A stack's layers above the first, for the table of parameters."""
+    notes = {}
+    for number, layer in enumerate(found.above, 2):
+        (H, W, c), (ph, pw) = layer.image_shape, layer.descriptor.window(1, 1)
+        grids = " + ".join(f"{rows}×{columns}" for rows, columns in layer.pooling.grids)
+        notes[f"layer {number}"] = (
+            f"{len(layer.codes):,} codes of {ph}×{pw} cells of {H}×{W} maps of {c:,} outputs, {layer.pooling.word} {grids}"
+        )
+    return notes
 
 
 def note_on_work(layer: Layer) -> str:

@@ -92,8 +92,8 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     check_report(report, inputs=(reading.images, output))
     reading.check()
     n_layers, mirror = given_options["layers"], given_options["mirror_training"]
-    if n_layers > 1 and (report is not None or mirror):
-        raise click.UsageError(f"--layers {n_layers} cannot be combined with {'--report' if report else '--mirror-training'}")
+    if n_layers > 1 and mirror:
+        raise click.UsageError(f"--layers {n_layers} cannot be combined with --mirror-training")
     n_jobs, seed = given_options["n_jobs"], given_options["random_state"]
     changes |= {"random_state": seed, "n_jobs": n_jobs, "verbose": int(not quiet)}
     classifier, gamma, preset = (given_options[name] for name in ("classifier", "gamma", "preset"))
@@ -123,9 +123,10 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
         "mirrored": mirror,
     }
     slim = given_options["slim"]
-    result = fit(stacked(features, n_layers), svm, images, output, stages, slim=slim, mirror=mirror, provenance=provenance)
+    model = stacked(features, n_layers)
+    result = fit(model, svm, images, output, stages, slim=slim, mirror=mirror, provenance=provenance)
     if report is not None:
-        write_report_of(features, svm, images, report, output.name, provenance, n_jobs, quiet=quiet)
+        write_report_of(model, svm, images, report, output.name, provenance, n_jobs, quiet=quiet)
         result["report"] = str(report)
     if as_json:
         print_json(result)
@@ -204,7 +205,7 @@ def fit(
 
 
 def write_report_of(
-    features: "PooledFeatures",
+    features: "PooledFeatures | StackedFeatures",
     svm: "LinearClassifier | None",
     images: "Images",
     path: Path,

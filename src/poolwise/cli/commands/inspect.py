@@ -87,7 +87,9 @@ def summarize(path: Path, description: "Description") -> dict[str, Any]:
         "candidates": description.n_candidates,
         "features": description.n_features,
         "classes": None if learned is None else len(learned["classes"]["values"]),
-        "multiply_adds": cost_of(layer, None if learned is None else (learned["rows"], learned["features"])),
+        "multiply_adds": cost_of(
+            *description.passes, classifier=None if learned is None else (learned["rows"], learned["features"])
+        ),
         "parameters": description.parameters,
         "layers": [to_json(one) for one in (layer, *description.above)],
         "fitted": description.fitted,

@@ -52,14 +52,10 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
       poolwise plan photos/train --json > plan.json
       poolwise report photos.safetensors photos/test --plan plan.json -o report.html
     """
-    from poolwise.modelfile import ModelFileError
-
     model, output, n_jobs, quiet = (given_options[name] for name in ("model", "output", "n_jobs", "quiet"))
     plan, given_images = given_options["plan"], given_options["images"]
     check_report(output, "--output", tuple(path for path in (model, given_images, plan) if path is not None))
     description = describe_model(model)
-    if description.above:
-        raise ModelFileError(f"{model} has several layers, and a page shows one; `poolwise inspect` describes them")
     known = description.provenance
     budget = None if plan is None else _read_plan(plan)
     stages = Stages(not quiet)

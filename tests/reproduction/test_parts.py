@@ -29,8 +29,8 @@ def test_rows_have_names_of_their_own():
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key(0, True))
 def test_every_row_makes_a_model_whose_parameters_are_fine(row):
     model = row.model(seed=0, quick=True, n_jobs=1)
-    for layer in model.layers if isinstance(model, StackedFeatures) else [model]:
-        assert layer.recipe.n_codes == row.K // 4
+    layers = model.layers if isinstance(model, StackedFeatures) else [model]
+    assert [layer.recipe.n_codes for layer in layers] == [row.K // 4, (row.second_codes or row.K) // 4][: len(layers)]
 
 
 def test_a_row_is_what_a_user_gets(few):

@@ -23,7 +23,7 @@ class PartRow:
     """One row: the preset `jia2012` with some parts changed.
 
     candidates : None for K-means with K codes    second : what a second layer has in place of the first one's parts
-    runs : seeds that are measured
+    second_codes : its codes, where they are not K    runs : seeds that are measured
     """
 
     group: str
@@ -32,6 +32,7 @@ class PartRow:
     candidates: int | None = None
     parts: dict[str, Any] = field(default_factory=dict)
     second: dict[str, Any] | None = None
+    second_codes: int | None = None
     runs: int = 1
 
     def key(self, seed: int, quick: bool) -> str:
@@ -42,17 +43,18 @@ class PartRow:
     def model(self, *, seed: int, quick: bool, n_jobs: int | None) -> PooledFeatures | StackedFeatures:
         """Not fitted."""
 
-        def layer(**changes: Any) -> PooledFeatures:
+        def layer(K: int, **changes: Any) -> PooledFeatures:
             quarter = 4 if quick else 1
-            found = PooledFeatures.preset("jia2012", n_codes=self.K // quarter, random_state=seed, n_jobs=n_jobs)
+            found = PooledFeatures.preset("jia2012", n_codes=K // quarter, random_state=seed, n_jobs=n_jobs)
             found.set_params(n_candidates=None if self.candidates is None else self.candidates // quarter, n_patches=PATCHES)
             found.set_params(**changes)
             rounds = {"dictionary__max_iter": ROUNDS} if "dictionary" not in changes else {}
             return found.set_params(**rounds, **({"n_patches": QUICK["n_patches"]} if quick else {}))
 
         if self.second is None:
-            return layer(**self.parts)
-        return StackedFeatures([layer(**self.parts), layer(**{"descriptor": Patches(3), **self.second})], map_cells=MAP_CELLS)
+            return layer(self.K, **self.parts)
+        above = layer(self.second_codes or self.K, **{"descriptor": Patches(3), **self.second})
+        return StackedFeatures([layer(self.K, **self.parts), above], map_cells=MAP_CELLS)
 
 
 def measure(rows: Iterable[PartRow], store: Store, settings: Settings, say: Any, *, seeds: Iterable[int], quick: bool) -> None:

@@ -199,6 +199,10 @@ def _is_measured(results: Results) -> bool:
     return any(runs for _, runs in rows_of(results))
 
 
+def _has_second_order(row: Setting) -> bool:
+    return any(isinstance(part.pooling, SecondOrder) for part in row.parts)
+
+
 def _draw(results: Results) -> "Figure":
     figure, axs = panels(2, (11.5, 4.4))
     for ax, dataset, title in zip(axs, ("cifar10", "eurosat"), ("CIFAR-10", "EuroSAT, 2,000 labels"), strict=True):
@@ -206,7 +210,7 @@ def _draw(results: Results) -> "Figure":
             points = [
                 (runs[0]["products"], 100 * statistics.mean(run["accuracy"] for run in runs), row.K)
                 for row, runs in rows_of(results)
-                if runs and row.dataset == dataset and isinstance(row.pooling, SecondOrder) == (order == "second order")
+                if runs and row.dataset == dataset and _has_second_order(row) == (order == "second order")
             ]
             ax.plot([x for x, _, _ in points], [y for _, y, _ in points], marker, color=colour, label=f"{order}, by codes")
             for x, y, K in points:

@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from sklearn.kernel_approximation import AdditiveChi2Sampler
+from sklearn.pipeline import make_pipeline
 
-from poolwise import LinearSVMCV, StackedFeatures
+from poolwise import LinearSVMCV, PooledFeatures, StackedFeatures
 from poolwise.reproduction import parts
-from poolwise.reproduction.parts import measure, measured
+from poolwise.reproduction.parts import PartRow, measure, measured
 from poolwise.reproduction.protocols import Data, Settings
 from poolwise.reproduction.results import Results
 from poolwise.reproduction.store import Store
 from poolwise.reproduction.tables.parts import PARTS, ROWS
+from poolwise.reproduction.tables.table2_birds import TABLE2_BIRDS
 
 
 @pytest.fixture
@@ -56,3 +59,24 @@ def test_what_the_store_has_is_not_measured_again(few, tmp_path, monkeypatch):
     accuracy = Store(tmp_path).finding(rows[0].key(0, True))["accuracy"]
     (line,) = [line for line in section.splitlines() if line.startswith("| nearest ")]
     assert line.split("|")[2].strip() == f"{100 * accuracy:.2f}"
+
+
+def test_a_preset_with_a_chi2_map_is_the_pipeline_that_docs_show(few):
+    row = PartRow("birds", "words", 40, whole="sift-bow", chi2=True)
+    found = measured(row, few, seed=0, quick=True, n_jobs=1)
+    features = PooledFeatures.preset("sift-bow", n_codes=10, n_patches=3000, random_state=0, n_jobs=1)
+    pipeline = make_pipeline(features, AdditiveChi2Sampler(sample_steps=2), LinearSVMCV(n_jobs=1))
+    pipeline.fit(few.train, few.train_labels)
+    assert found["features"] == 10 * (1 + 4 + 16) * 3
+    assert found["accuracy"] == pipeline.score(few.test, few.test_labels)
+
+
+def test_bags_of_words_stand_next_to_those_that_the_paper_quotes(tmp_path):
+    store = Store(tmp_path)
+    words, ours = TABLE2_BIRDS.parts
+    store.add_finding(words.key(0, False), {"accuracy": 0.25, "seconds": 1234.4})
+    lines = TABLE2_BIRDS.section(Results(store, quick=False)).splitlines()
+    cells = {line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]] for line in lines if "|" in line}
+    assert cells["bag of SIFT"] == ["18.60", "25.00", "+6.40", "1", "1,234"]
+    assert cells["the defaults of PooledFeatures, 1600 codes"] == ["–", "–", "–", "0", "–"]
+    assert ours.model(seed=0, quick=False, n_jobs=1).get_params()["n_codes"] == 1600

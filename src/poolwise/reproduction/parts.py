@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.kernel_approximation import AdditiveChi2Sampler
+from sklearn.preprocessing import FunctionTransformer
 
 from poolwise.estimators import LinearSVMCV, PooledFeatures, StackedFeatures
 from poolwise.method.descriptors import Patches
@@ -20,10 +22,11 @@ _TIMED = 500  # images
 
 @dataclass(frozen=True)
 class PartRow:
-    """One row: the preset `jia2012` with some parts changed.
+    """One row: the preset `jia2012` with some parts changed, or another model as a user gets it by its name.
 
     candidates : None for K-means with K codes    second : what a second layer has in place of the first one's parts
-    second_codes : its codes, where they are not K    runs : seeds that are measured
+    second_codes : its codes, where they are not K    runs : seeds that are measured    dataset : a name of PROTOCOLS
+    whole : "default" or the name of a preset, taken as it is    chi2 : its features go through a χ² map
     """
 
     group: str
@@ -34,14 +37,23 @@ class PartRow:
     second: dict[str, Any] | None = None
     second_codes: int | None = None
     runs: int = 1
+    dataset: str = DATASET
+    whole: str | None = None
+    chi2: bool = False
 
     def key(self, seed: int, quick: bool) -> str:
         """Its name in the store."""
+        if self.whole is not None:
+            return f"parts {self.dataset}: {self.name} K={self.K} seed={seed}{' quick' * quick}"
         way = "K-means" if self.candidates is None else f"of {self.candidates}"
         return f"parts {self.group}: {self.name} K={self.K} {way} seed={seed}{' quick' * quick}"
 
     def model(self, *, seed: int, quick: bool, n_jobs: int | None) -> PooledFeatures | StackedFeatures:
         """Not fitted."""
+        if self.whole is not None:
+            found = PooledFeatures() if self.whole == "default" else PooledFeatures.preset(self.whole)
+            found.set_params(n_codes=self.K // (4 if quick else 1), random_state=seed, n_jobs=n_jobs)
+            return found.set_params(**(QUICK if quick else {}))
 
         def layer(K: int, **changes: Any) -> PooledFeatures:
             quarter = 4 if quick else 1
@@ -64,9 +76,8 @@ def measure(rows: Iterable[PartRow], store: Store, settings: Settings, say: Any,
         missing = [row for row in rows if run < row.runs and store.finding(row.key(seed, quick)) is None]
         if not missing:
             continue
-        data = settings.data(DATASET, quick)
         for row in missing:
-            found = measured(row, data, seed=seed, quick=quick, n_jobs=settings.n_jobs)
+            found = measured(row, settings.data(row.dataset, quick), seed=seed, quick=quick, n_jobs=settings.n_jobs)
             store.add_finding(row.key(seed, quick), found)
             say(f"{row.key(seed, quick)}: {found['accuracy']:.2%}, {found['ms']:.2f} ms, {found['seconds']:.0f} s")
 
@@ -75,7 +86,8 @@ def measured(row: PartRow, data: Data, *, seed: int, quick: bool, n_jobs: int | 
     """Accuracy on images held out, with a γ that folds of the training images chose, and what an image costs."""
     begun = time.perf_counter()
     model = row.model(seed=seed, quick=quick, n_jobs=n_jobs)
-    X = model.fit_transform(data.train, data.train_labels)
+    chi2 = AdditiveChi2Sampler(sample_steps=2) if row.chi2 else FunctionTransformer()
+    X = chi2.fit_transform(model.fit_transform(data.train, data.train_labels))
     learned = time.perf_counter() - begun
     svm = LinearSVMCV(n_jobs=n_jobs).fit(X, data.train_labels)
     few = data.test[:_TIMED]
@@ -83,7 +95,7 @@ def measured(row: PartRow, data: Data, *, seed: int, quick: bool, n_jobs: int | 
     model.transform(few)
     ms = 1000 * (time.perf_counter() - timed) / len(few)
     return {
-        "accuracy": float(np.mean(svm.predict(model.transform(data.test)) == data.test_labels)),
+        "accuracy": float(np.mean(svm.predict(chi2.transform(model.transform(data.test))) == data.test_labels)),
         "gamma": svm.gamma_,
         "features": X.shape[1],
         "ms": round(ms, 3),

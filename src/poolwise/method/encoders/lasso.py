@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from poolwise.support.types import Array
 
 _TOLERANCE = 1e-7  # of the largest move in a round, as a share of the largest response
-_MOST_ROUNDS = 1000
+_MOST_ROUNDS = 10_000
 
 
 @dataclass(frozen=True, repr=False)

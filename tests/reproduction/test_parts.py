@@ -5,12 +5,13 @@ import pytest
 from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.pipeline import make_pipeline
 
-from poolwise import LinearSVMCV, PooledFeatures, StackedFeatures
+from poolwise import LinearSVM, LinearSVMCV, PooledFeatures, StackedFeatures
 from poolwise.reproduction import parts
 from poolwise.reproduction.parts import PartRow, measure, measured
 from poolwise.reproduction.protocols import Data, Settings
 from poolwise.reproduction.results import Results
 from poolwise.reproduction.store import Store
+from poolwise.reproduction.tables.gamma import GAMMA
 from poolwise.reproduction.tables.parts import PARTS, ROWS
 from poolwise.reproduction.tables.table2_birds import TABLE2_BIRDS
 
@@ -25,7 +26,7 @@ def few(photos, monkeypatch):
 
 
 def test_rows_have_names_of_their_own():
-    keys = [row.key(0, False) for row in ROWS]
+    keys = [row.key(0, False) for row in (*ROWS, *GAMMA.parts, *TABLE2_BIRDS.parts)]
     assert len(set(keys)) == len(keys)
 
 
@@ -69,6 +70,25 @@ def test_a_preset_with_a_chi2_map_is_the_pipeline_that_docs_show(few):
     pipeline.fit(few.train, few.train_labels)
     assert found["features"] == 10 * (1 + 4 + 16) * 3
     assert found["accuracy"] == pipeline.score(few.test, few.test_labels)
+
+
+def test_gamma_from_features_stands_next_to_gamma_from_folds(few, tmp_path, monkeypatch):
+    settings = Settings()
+    monkeypatch.setattr(settings, "data", lambda dataset, quick: few)
+    rows = [row for row in GAMMA.parts if row.dataset == "photos" and not row.candidates]
+    measure(rows, Store(tmp_path), settings, [].append, seeds=[0], quick=True)
+    model = rows[0].model(seed=0, quick=True, n_jobs=None)
+    X = model.fit_transform(few.train, few.train_labels)
+    svm = LinearSVM().fit(X, few.train_labels)
+    found = Store(tmp_path).finding(rows[0].key(0, True))
+    assert found["gamma_of_auto"] == svm.gamma_
+    assert found["accuracy_of_auto"] == svm.score(model.transform(few.test), few.test_labels)
+    section = GAMMA.section(Results(Store(tmp_path), quick=True))
+    lines = [line for line in section.splitlines() if line.startswith("| the embedded photos")]
+    assert [line.count("–") for line in lines] == [0, 6, 0, 0]
+    assert float(lines[0].split("|")[-2]) == pytest.approx(100 * (found["accuracy_of_auto"] - found["accuracy"]), abs=0.006)
+    near = sum(float(line.split("|")[-2]) >= -0.5 for line in lines if "–" not in line)
+    assert f"in {near} of 3 rows" in section
 
 
 def test_bags_of_words_stand_next_to_those_that_the_paper_quotes(tmp_path):

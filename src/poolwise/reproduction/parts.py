@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.preprocessing import FunctionTransformer
 
-from poolwise.estimators import LinearSVMCV, PooledFeatures, StackedFeatures
+from poolwise.estimators import LinearSVM, LinearSVMCV, PooledFeatures, StackedFeatures
 from poolwise.method.descriptors import Patches
 from poolwise.reproduction.protocols import QUICK, Data, Settings
 from poolwise.reproduction.store import Store
@@ -27,6 +26,7 @@ class PartRow:
     candidates : None for K-means with K codes    second : what a second layer has in place of the first one's parts
     second_codes : its codes, where they are not K    runs : seeds that are measured    dataset : a name of PROTOCOLS
     whole : "default" or the name of a preset, taken as it is    chi2 : its features go through a χ² map
+    auto : also with the γ₀ of `LinearSVM()`
     """
 
     group: str
@@ -40,13 +40,13 @@ class PartRow:
     dataset: str = DATASET
     whole: str | None = None
     chi2: bool = False
+    auto: bool = False
 
     def key(self, seed: int, quick: bool) -> str:
         """Its name in the store."""
-        if self.whole is not None:
-            return f"parts {self.dataset}: {self.name} K={self.K} seed={seed}{' quick' * quick}"
-        way = "K-means" if self.candidates is None else f"of {self.candidates}"
-        return f"parts {self.group}: {self.name} K={self.K} {way} seed={seed}{' quick' * quick}"
+        group = self.group if self.dataset == DATASET else self.dataset
+        way = "" if self.whole is not None else " K-means" if self.candidates is None else f" of {self.candidates}"
+        return f"parts {group}: {self.name} K={self.K}{way} seed={seed}{' quick' * quick}"
 
     def model(self, *, seed: int, quick: bool, n_jobs: int | None) -> PooledFeatures | StackedFeatures:
         """Not fitted."""
@@ -94,11 +94,17 @@ def measured(row: PartRow, data: Data, *, seed: int, quick: bool, n_jobs: int | 
     timed = time.perf_counter()
     model.transform(few)
     ms = 1000 * (time.perf_counter() - timed) / len(few)
+    X_test = chi2.transform(model.transform(data.test))
+    more: dict[str, float] = {}
+    if row.auto:
+        guess = LinearSVM(n_jobs=n_jobs).fit(X, data.train_labels)
+        more = {"gamma_of_auto": guess.gamma_, "accuracy_of_auto": float(guess.score(X_test, data.test_labels))}
     return {
-        "accuracy": float(np.mean(svm.predict(chi2.transform(model.transform(data.test))) == data.test_labels)),
+        "accuracy": float(svm.score(X_test, data.test_labels)),
         "gamma": svm.gamma_,
         "features": X.shape[1],
         "ms": round(ms, 3),
         "learned": round(learned, 1),
         "seconds": round(time.perf_counter() - begun, 1),
+        **more,
     }

@@ -104,6 +104,18 @@ def test_the_best_third_is_kept_and_the_cheapest_equal(scores, rng):
     assert keep([*trials, cheap], 0.1)[-1] == cheap
 
 
+def test_more_codes_are_preferred_among_near_equals_only_if_a_fit_has_far_more_images(scores, rng):
+    few, many, worse = (Setting(n) for n in (8, 16, 32))
+    best = trial(few, scores(0.75), SECOND)
+    nearly = best.each.copy()
+    nearly[[np.flatnonzero(nearly == 1)[0], np.flatnonzero(nearly == 0)[0]]] = [0, 1]
+    nearly[np.flatnonzero(nearly == 1)[-1]] = 0
+    trials = [best, trial(many, nearly, SECOND, cost=9.0), trial(worse, scores(0.5), SECOND)]
+    assert best_of(trials, 4 * SECOND.n - 1) == best
+    assert best_of(trials, 4 * SECOND.n).setting == many
+    assert best_of(trials).setting == few
+
+
 def test_the_chosen_one_is_of_the_largest_rung_and_the_cheapest_of_equals(scores):
     a, b, c = (Setting(8, patch_size=size) for size in (3, 4, 6))
     best = trial(a, scores(0.9), FIRST)

@@ -16,6 +16,7 @@ from poolwise.tuning.settings import Setting
 from poolwise.tuning.space import FACTORS, OF_BANKS, Space
 
 WORTH = 0.002  # a gain that is worth another trial
+_OF_TWICE_THE_CODES = 0.02  # usually gained at second order (docs/second_order.md), though hardly with few images
 _BESIDE_LEADER = 0.5  # a neighbour of the best whose change was never tried counts as half a standard error better
 
 
@@ -43,7 +44,7 @@ def combinations(trials: Sequence[Trial], space: Space) -> list[Setting]:
             expected.setdefault(setting, leader.score + _BESIDE_LEADER * leader.error)
         for setting in _more_codes(leader.setting, space):
             doublings = math.log2(setting.n_codes / leader.setting.n_codes)
-            hoped = leader.score + doublings * _BESIDE_LEADER * leader.error
+            hoped = leader.score + doublings * max(_BESIDE_LEADER * leader.error, _OF_TWICE_THE_CODES if second else 0.0)
             expected[setting] = max(expected.get(setting, hoped), hoped)
     found = [setting for setting in expected if setting not in tried]
     return sorted(found, key=lambda setting: -expected[setting])

@@ -16,7 +16,7 @@ from poolwise.tuning.cost import measured_milliseconds, nominal_milliseconds
 from poolwise.tuning.effects import Effect
 from poolwise.tuning.evaluate import Evaluator
 from poolwise.tuning.limits import Limits
-from poolwise.tuning.result import Trial, keep
+from poolwise.tuning.result import Trial, best_of, keep
 from poolwise.tuning.settings import Setting
 from poolwise.tuning.space import Space
 from poolwise.tuning.splits import MOST_HELD, Rung, Splits, Task, compare, standard_error
@@ -151,7 +151,7 @@ class Phases:
         """The best third of the rung before, and combinations of what was good, a few at a time."""
         survivors = [trial.setting for trial in keep(self._of(before))] if self._of(before) else []
         usual = [] if before == rung else self._like_defaults(before)
-        first = [] if before == rung else [*usual[:1], *survivors[:1], *usual[1:], *survivors[1:]]
+        first = [] if before == rung else [*survivors[:1], *usual[:1], *usual[1:], *survivors[1:]]
         while True:
             made = combinations(list(self.trials.values()), self.space)
             settings = [*first[:2], *made[:_AT_ONCE], *first[2:], *made[_AT_ONCE:]]
@@ -178,8 +178,12 @@ class Phases:
         return every if every.n < _HARDLY_MORE * found.n else found
 
     def _finalists(self, rung: Rung) -> list[Trial]:
+        """A handful; the one that would be chosen now is tried first."""
         here = self._of(rung)
-        return keep(here, min(1.0, _HANDFUL / len(here))) if here else []
+        if not here:
+            return []
+        first = best_of(here, len(self.task.images))
+        return [first, *(trial for trial in keep(here, min(1.0, _HANDFUL / len(here))) if trial is not first)]
 
     def _last_rung(self, rung: Rung) -> Rung:
         """As many images as time allows for the best three, or two; as many as in the rung itself where these are hardly more.

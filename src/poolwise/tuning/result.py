@@ -12,6 +12,8 @@ from poolwise.tuning.splits import Rung, compare
 if TYPE_CHECKING:
     from poolwise.tuning.effects import Effect
 
+_FAR_MORE_IMAGES = 4  # times as many as scores are from: what pays with more images is preferred
+
 
 @dataclass(frozen=True, eq=False)
 class Trial:
@@ -137,23 +139,35 @@ def latest(trials: Iterable[Trial]) -> list[Trial]:
     return list(found.values())
 
 
-def best_of(trials: Sequence[Trial]) -> Trial:
-    """The best of the largest rung, the cheapest of equal scores."""
+def best_of(trials: Sequence[Trial], n_images: int = 0) -> Trial:
+    """The best of the largest rung, the cheapest of equal scores.
+
+    n_images : of a fit. Where these are several times as many as the rung had, those with more codes that are within one
+    standard error of the best come first: more codes pay with more images.
+    """
     top = max(trial.rung.size for trial in trials)
     last = [trial for trial in trials if trial.rung.size == top]
-    return max(last, key=lambda trial: (trial.score, -trial.cost))
+    best = max(last, key=lambda trial: (trial.score, -trial.cost))
+    if n_images < _FAR_MORE_IMAGES * best.rung.n:
+        return best
+    return max(_near(last, best), key=lambda trial: (trial.setting.n_codes, trial.score, -trial.cost))
+
+
+def _near(trials: Sequence[Trial], best: Trial) -> list[Trial]:
+    """Those within one standard error of the best."""
+    found = []
+    for trial in trials:
+        difference, error = compare(best.each, trial.each)
+        if difference <= error:
+            found.append(trial)
+    return found
 
 
 def keep(trials: Sequence[Trial], share: float = 1 / 3) -> list[Trial]:
     """The best share of trials on the same images, and the cheapest within one standard error of the best; the best first."""
     ranked = sorted(trials, key=lambda trial: (-trial.score, trial.cost))
     kept = ranked[: max(1, round(share * len(ranked)))]
-    near = []
-    for trial in ranked:
-        difference, error = compare(ranked[0].each, trial.each)
-        if difference <= error:
-            near.append(trial)
-    cheapest = min(near, key=lambda trial: trial.cost)
+    cheapest = min(_near(ranked, ranked[0]), key=lambda trial: trial.cost)
     return kept if cheapest in kept else [*kept, cheapest]
 
 

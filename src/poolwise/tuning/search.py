@@ -147,13 +147,13 @@ def search_task(
             more = f"; and {len(reasons) - 1:,} more like it" * (len(reasons) > 1)
             raise ValueError(f"no setting could be tried: {reasons[0]}{more}")
         trials = list(phases.trials.values())
-        chosen = best_of(trials)
+        chosen = best_of(trials, len(task.images))
         if not interrupted:
             try:
                 trials = _measured(trials, chosen, phases)
             except KeyboardInterrupt:
                 interrupted = True
-    chosen = best_of(trials)
+    chosen = best_of(trials, len(task.images))
     return Search(
         tuple(trials),
         chosen,

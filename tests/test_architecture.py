@@ -37,6 +37,7 @@ ARROWS = {
 }  # fmt: skip
 # The stages of the method, each of which may import those before it.
 STAGES = [
+    "bands",
     "descriptors",
     "statistics",
     "whitening",

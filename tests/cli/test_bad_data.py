@@ -230,7 +230,7 @@ class TestOtherSizes:
         assert poolwise("predict", made.resized, larger).code == 0
 
     @pytest.mark.parametrize(
-        ("model", "how", "remedy"), [("model", "--grey", "leave out --grey"), ("resized", "--colour", "give --grey")]
+        ("model", "how", "remedy"), [("model", "--grey", "give --colour"), ("resized", "--colour", "give --grey")]
     )
     def test_other_channels(self, made, refused, model, how, remedy):
         assert remedy in refused("predict", getattr(made, model), made.test, how)

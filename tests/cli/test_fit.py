@@ -296,7 +296,7 @@ def test_arrays_and_tables(made, poolwise, tmp_path, three_classes):
             "--grid must be a whole number, (rows, columns), or a list of these; got",
         ),
         (["--candidates", "many"], "'many' is not a valid integer"),
-        (["--resize", "32"], "height x width"),
+        (["--resize", "32y"], "height x width"),
         (["--jobs", "0"], "0 threads"),
         (["--seed", "-1"], "not in the range"),
         (["--pool", "mean"], "'mean' is not one of"),

@@ -137,7 +137,7 @@ class TestRefusals:
         [
             (["--member", "test"], "--member test chooses an array of a .npz file; cifar10:"),
             (["--columns", "a,b"], "--columns are those of a .csv file; cifar10:"),
-            (["--resize", "8x8"], "--resize, --crop and --grey are for image files; cifar10:"),
+            (["--resize", "8x8"], "--resize, --crop, --grey, --channels, --page and --stack are for image files; cifar10:"),
             (["--crop"], "which is read as it is"),
             (["--grey"], "which is read as it is"),
         ],

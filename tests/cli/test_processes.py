@@ -182,6 +182,21 @@ def test_a_reader_that_leaves_is_no_error(made, many, tmp_path, line):
     assert done.stdout.count("\n") in (1, 2)
 
 
+@pytest.mark.parametrize(
+    "to",
+    [
+        "2>&1 | head -1",
+        pytest.param("2>/dev/full", marks=pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")),
+    ],
+)
+def test_progress_that_nobody_reads_does_not_end_a_fit(made, tmp_path, to):
+    done = shell(
+        f"poolwise fit {made.train} -o m.safetensors {' '.join(word for word in QUICK if word != '--quiet')} {to}", tmp_path
+    )
+    assert done.returncode == 0
+    assert load(tmp_path / "m.safetensors") is not None
+
+
 @pytest.mark.parametrize(("name", "closed"), [*((name, ">&-") for name in COMMANDS), ("predict", ">&- 2>&-"), ("fit", "2>&-")])
 def test_closed_streams_are_no_error(made, tmp_path, name, closed):
     line = {

@@ -215,3 +215,14 @@ def test_no_labels_are_read_from_the_order_of_numbers(make):
     labels = open_images(make("10/a.png", "9/a.png")).labels
     assert labels.dtype.kind == "U"
     np.testing.assert_array_equal(labels, ["10", "9"])
+
+
+def test_folders_called_train_and_test_are_no_labels(make):
+    root = make("train/cat/1.png", "train/dog/2.png", "test/cat/3.png")
+    with pytest.raises(
+        ImageError, match=r"its folders test, train are parts of a data set, not labels; give one of them, such as .*train"
+    ):
+        open_images(root)
+    assert len(open_images(root, labels=None)) == 3
+    assert open_images(root / "train").labels.tolist() == ["cat", "dog"]
+    assert open_images(make("train/1.png", "bus/2.png")).labels is not None  # vehicles

@@ -101,7 +101,7 @@ def test_damaged_files_decode_or_are_refused_by_name(tmp_path):
             assert "\n" not in message
         else:
             assert pixels.ndim == 3
-            assert pixels.dtype in (np.uint8, np.float32)
+            assert pixels.dtype.kind in "uif"
             assert np.isfinite(pixels).all()
         path.unlink()
     print(f"{MUTATIONS} damaged files: {refused} refused, the slowest took {slowest:.3f} s")

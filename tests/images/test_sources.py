@@ -39,14 +39,14 @@ def folder(photos, tmp_path_factory):
 @pytest.fixture
 def decoded(monkeypatch):
     """Names of the files decoded from now on."""
-    names, decode, lock = [], Decoder.__call__, threading.Lock()
+    names, decode, lock = [], Decoder.decode, threading.Lock()
 
     def count(self, path):
         with lock:
             names.append(path)
         return decode(self, path)
 
-    monkeypatch.setattr(Decoder, "__call__", count)
+    monkeypatch.setattr(Decoder, "decode", count)
     return names
 
 

@@ -44,7 +44,7 @@ def test_arrays_of_other_things_are_refused():
 
 def test_resizing_is_for_files(images):
     for options in ({"resize": (2, 2)}, {"crop": True}, {"grey": True}):
-        with pytest.raises(ValueError, match="resize, crop and grey are for image files"):
+        with pytest.raises(ValueError, match="resize, crop, grey, channels, page and stack are for image files"):
             open_images(images, **options)
 
 

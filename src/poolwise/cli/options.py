@@ -178,6 +178,24 @@ class Columns(ParamType):
         return path, label or None
 
 
+class Bands(ParamType):
+    """`3,2,1`: numbers of bands, the first is 0."""
+
+    name = "N,N,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        if not re.fullmatch(r"[0-9]{1,5}(,[0-9]{1,5})*", value):
+            self.fail(f"{value!r} is not a list of bands; expected numbers such as 3,2,1, the first is 0", param, ctx)
+        return tuple(map(int, value.split(",")))
+
+
+def _as_square(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """One number is height and width."""
+    return (value, value) if isinstance(value, int) else value
+
+
 def _check_jobs(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
     if value == 0:
         raise click.BadParameter("0 threads cannot work; give a number, or -1 for every core", ctx, param)
@@ -229,11 +247,19 @@ def images(command: Command, default: str = "  [default: as in fit]", *, require
             click.argument("images", type=click.Path(path_type=Path), required=required),
             click.option("--member", default=None, help="Which array of a .npz file, such as x_test."),
             click.option("--columns", default=None, type=Columns(), help="Columns of a .csv file.  [default: path,label]"),
-            click.option("--resize", default=None, type=Pair(single=False), metavar="HxW", help=f"Resize images. {of_model}"),
+            click.option("--resize", default=None, type=Pair(), callback=_as_square, help=f"Resize images. {of_model}"),
             click.option(
                 "--crop/--no-crop", default=None, help=f"Cut the centre out, so that resizing keeps proportions. {of_model}"
             ),
             click.option("--grey/--colour", default=None, help=f"One channel, or three. {of_model}"),
+            click.option("--channels", default=None, type=Bands(), help=f"Bands to take, such as 3,2,1. {of_model}"),
+            click.option("--page", default=None, type=click.IntRange(0), metavar="N", help=f"Page of a TIFF stack. {of_model}"),
+            click.option(
+                "--stack",
+                default=None,
+                type=click.Choice(["max", "channels"]),
+                help=f"All pages of a TIFF stack: their largest numbers, or each as a band. {of_model}",
+            ),
             click.option(
                 "--on-error",
                 default="raise",

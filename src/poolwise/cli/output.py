@@ -13,6 +13,7 @@ from typing import Any, TextIO
 import click
 
 from poolwise.support.files import replacing
+from poolwise.support.progress import tell
 
 
 def check_output(path: Path, endings: tuple[str, ...], option: str = "--output", inputs: tuple[Path, ...] = ()) -> None:
@@ -67,8 +68,7 @@ def text_file(path: Path | None) -> Iterator[TextIO]:
 
 def say(message: str) -> None:
     """A line for people, on stderr; print would fall back to stdout where that is closed."""
-    if sys.stderr is not None:
-        print(f"poolwise: {message}".encode(errors="backslashreplace").decode(), file=sys.stderr, flush=True)
+    tell(f"poolwise: {message}".encode(errors="backslashreplace").decode())
 
 
 @contextmanager

@@ -13,9 +13,11 @@ from poolwise.support.progress import Stages
 
 if TYPE_CHECKING:
     from poolwise.images import Images
+    from poolwise.images.tiff import Stack
     from poolwise.modelfile import Description
 
 _ARRAYS = (".npy", ".npz")
+_OF_FILES = "--resize, --crop, --grey, --channels, --page and --stack"
 _FILES_SHOWN = 10
 _BYTES_KEPT = 512 << 20
 
@@ -33,6 +35,9 @@ class Reading:
     resize: tuple[int, int] | None = None
     crop: bool | None = None
     grey: bool | None = None
+    channels: tuple[int, ...] | None = None
+    page: int | None = None
+    stack: str | None = None
     on_error: str = "raise"
     skipped: Path | None = None
     max_pixels: int = 64_000_000
@@ -58,8 +63,10 @@ class Reading:
             raise click.UsageError(f"--member {self.member} chooses an array of a .npz file; {self.images} is not one")
         if self.columns is not None and kind != ".csv":
             raise click.UsageError(f"--columns are those of a .csv file; {self.images} is not one")
-        if self.is_array and (self.resize is not None or self.crop or self.grey):
-            raise click.UsageError(f"--resize, --crop and --grey are for image files; {self.images} is an array")
+        if self.is_array and self._changes_files:
+            raise click.UsageError(f"{_OF_FILES} are for image files; {self.images} is an array")
+        if self.page is not None and self.stack is not None:
+            raise click.UsageError("--page takes one page of a file, --stack all of them; give one")
         if self.resize is not None and self.resize[0] * self.resize[1] > self.max_pixels:
             raise click.UsageError(f"--resize {self.resize[0]}x{self.resize[1]} is more than --max-pixels {self.max_pixels}")
         if self.skipped is not None:
@@ -75,8 +82,34 @@ class Reading:
             raise click.UsageError(f"--member {self.member} chooses an array of a .npz file; {is_one}, its parts are {parts}")
         if self.columns is not None:
             raise click.UsageError(f"--columns are those of a .csv file; {is_one}")
-        if self.resize is not None or self.crop or self.grey:
-            raise click.UsageError(f"--resize, --crop and --grey are for image files; {is_one}, which is read as it is")
+        if self._changes_files:
+            raise click.UsageError(f"{_OF_FILES} are for image files; {is_one}, which is read as it is")
+
+    @property
+    def _changes_files(self) -> bool:
+        given = (self.resize, self.crop or None, self.grey, self.channels, self.page, self.stack)
+        return any(value is not None for value in given)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a model remembers of it."""
+        return {
+            "resize": None if self.resize is None else f"{self.resize[0]}x{self.resize[1]}",
+            "crop": bool(self.crop),
+            "grey": bool(self.grey),
+            "channels": None if self.channels is None else ",".join(map(str, self.channels)),
+            "page": self.page,
+            "stack": self.stack,
+        }
+
+    @property
+    def words(self) -> list[str]:
+        """The options that read files as this does."""
+        told, found = self.told, list[str]()
+        for name in ("resize", "channels", "page", "stack"):
+            found += [f"--{name}", str(told[name])] if told[name] is not None else []
+        found += ["--crop"] * bool(self.crop)
+        return found if self.grey is None else [*found, "--grey" if self.grey else "--colour"]
 
     def as_fitted(self, description: "Description") -> "Reading":
         """With what a model remembers in place of options that were not given."""
@@ -88,7 +121,10 @@ class Reading:
             self,
             resize=self.resize if self.resize is not None else (H, W) if resized else None,
             crop=self.crop if self.crop is not None else known.get("crop") is True,
-            grey=self.grey if self.grey is not None else c == 1,
+            grey=self.grey if self.grey is not None else {1: True, 3: False}.get(c),
+            channels=self.channels if self.channels is not None else _numbers(known.get("channels")),
+            page=self.page if self.page is not None or self.stack is not None else _page(known.get("page")),
+            stack=self.stack if self.stack is not None or self.page is not None else _stack(known.get("stack")),
         )
 
     def open(
@@ -126,7 +162,10 @@ class Reading:
                     labels="auto" if labels else None,
                     resize=self.resize,
                     crop=bool(self.crop),
-                    grey=bool(self.grey),
+                    grey=self.grey,
+                    channels=self.channels,
+                    page=self.page,
+                    stack=_stack(self.stack),
                     on_error="skip" if self.on_error == "skip" else "raise",
                     max_pixels=self.max_pixels,
                     memory=memory,
@@ -138,6 +177,22 @@ class Reading:
                     raise
                 names = ", ".join(PARTS)
                 raise ImageError(error.path, f"{error.reason}, or the name of a data set: {names}") from error
+
+
+def _numbers(told: Any) -> tuple[int, ...] | None:
+    """What `Reading.told` says of channels, if a file has not made something else of it."""
+    parts = told.split(",") if isinstance(told, str) else []
+    return (
+        tuple(map(int, parts)) if parts and all(part.isascii() and part.isdigit() and len(part) < 6 for part in parts) else None
+    )
+
+
+def _page(told: Any) -> int | None:
+    return int(told) if isinstance(told, int | float) and not isinstance(told, bool) and 0 <= told < 1 << 31 else None
+
+
+def _stack(told: Any) -> "Stack":
+    return told if told in ("max", "channels") else None
 
 
 def check_fits(reading: Reading, images: "Images", description: "Description") -> None:
@@ -153,7 +208,7 @@ def check_fits(reading: Reading, images: "Images", description: "Description") -
     elif not reading.is_array:
         remedy = f"give --resize {fitted[0]}x{fitted[1]}, and --crop to keep proportions"
         if (H, W) == fitted[:2]:
-            remedy = "leave out --grey" if c == 1 else "give --grey" if fitted[2] == 1 else "give images as an array"
+            remedy = {1: "give --grey", 3: "give --colour"}.get(fitted[2], "choose bands with --channels")
     raise ImageError(
         reading.images,
         f"its images have {say_shape((H, W, c))}, but the model was fitted on images of {say_shape(fitted)}; {remedy}",

@@ -9,8 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from poolwise.engine.blas import thread_count
 from poolwise.engine.threads import Threads
-from poolwise.estimators.checks import unchanged_on_failure
-from poolwise.estimators.pooled_features import warn_if_restless
+from poolwise.estimators.checks import unchanged_on_failure, warn_if_restless
 from poolwise.method.selection import UNSUPERVISED, WayName
 from poolwise.method.selection.choosing import select
 from poolwise.method.statistics import CovarianceStream

@@ -3,17 +3,19 @@
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
+from poolwise.method.bands import LARGEST, Banded, Bands, bands_of_ranges, learn_bands
 from poolwise.method.descriptors import Descriptor
 from poolwise.method.pooling import Pooling
 from poolwise.method.pooling.cells import cut_cells
-from poolwise.support.parameters import LARGEST_REAL, NAME, ParameterWarning
+from poolwise.method.recipe import PARAMETERS
+from poolwise.support.parameters import AUTO, LARGEST_REAL, NAME, ParameterWarning
 from poolwise.support.types import Array, ImageSource
 from poolwise.support.warning import warn_user
 
@@ -34,6 +36,7 @@ class Seen:
 
     images : (n, H, W, c), without a copy where none is needed    shape : (H, W, c)    is_rows : they came as rows
     spread : largest less least pixel    names : of the columns of a table, or None
+    low : the least pixel    bands : how `images` scale the bands of those given, or None
     """
 
     images: Array | ImageSource
@@ -41,6 +44,8 @@ class Seen:
     is_rows: bool
     spread: float
     names: Array | None = None
+    low: float = 0.0
+    bands: Bands | None = None
 
 
 def look_at(estimator: BaseEstimator, X: Any, offset: float, fitted: Shape | None = None) -> Seen:
@@ -48,23 +53,50 @@ def look_at(estimator: BaseEstimator, X: Any, offset: float, fitted: Shape | Non
 
     offset : what the descriptor adds to contrasts, in units of pixels    fitted : the shape seen in `fit`, if this is later
     """
+    if isinstance(X, Banded):  # by an earlier look
+        return _look_at_source(estimator, X, fitted)
     if isinstance(X, ImageSource):
         seen = _look_at_source(estimator, X, fitted)
     else:
         seen = _look_at_array(estimator, _as_array(X), fitted)
     if fitted is not None:
         _warn_of_other_scale(seen, estimator._pixel_range, offset)
-    elif seen.is_rows and estimator.image_shape is None:
-        _warn_of_flattened_images(math.prod(seen.shape))
+        bands = estimator.bands_
     else:
-        _warn_of_small_scale(seen.spread, offset)
-    return seen
+        bands = _choose_bands(PARAMETERS["bands"].kind.check("bands", estimator.bands), seen, estimator.image_shape)
+        if seen.is_rows and estimator.image_shape is None:
+            _warn_of_flattened_images(math.prod(seen.shape))
+        elif bands is None:
+            _warn_of_small_scale(seen.spread, offset)
+    return seen if bands is None else replace(seen, images=Banded(seen.images, bands), bands=bands)
+
+
+def _choose_bands(asked: Any, seen: Seen, image_shape: Any) -> Bands | None:
+    """As asked; "auto": standardised where pixels are whole numbers beyond 8 bits, or as files of more bits have them."""
+    if asked is None or (asked == AUTO and not (_is_wide(seen) and not (seen.is_rows and image_shape is None))):
+        return None
+    return learn_bands(seen.images) if isinstance(asked, str) else bands_of_ranges(asked, seen.shape[2])
+
+
+def in_auto_bands(images: Array | ImageSource) -> Array | ImageSource:
+    """Images (n, H, W, c) as `PooledFeatures(bands="auto")` learns from them."""
+    few = images[np.unique(np.linspace(0, len(images) - 1, _IMAGES_LOOKED_AT, dtype=np.int64))]
+    low, high = (0.0, LARGEST) if images.dtype == np.uint8 else _range(np.asarray(few))
+    H, W, c = images.shape[1:]
+    bands = _choose_bands(AUTO, Seen(images, (H, W, c), False, high - low, low=low), None)
+    return images if bands is None else Banded(images, bands)
+
+
+def _is_wide(seen: Seen) -> bool:
+    dtype = seen.images.dtype
+    whole = dtype.kind in "iu" and dtype.itemsize > 1 and (seen.low < 0 or seen.low + seen.spread > LARGEST)
+    return whole or (dtype != np.uint8 and getattr(seen.images, "is_raw", False))
 
 
 def remember(estimator: BaseEstimator, seen: Seen) -> None:
     """What `transform` compares later images with."""
     estimator.image_shape_in_, estimator.n_features_in_ = seen.shape, math.prod(seen.shape)
-    estimator._pixel_range = seen.spread
+    estimator._pixel_range, estimator.bands_ = seen.spread, seen.bands
     if seen.names is not None:
         estimator.feature_names_in_ = seen.names
     elif hasattr(estimator, "feature_names_in_"):
@@ -80,7 +112,7 @@ def _look_at_source(estimator: BaseEstimator, source: ImageSource, fitted: Shape
     few = np.unique(np.linspace(0, len(source) - 1, _IMAGES_LOOKED_AT, dtype=np.int64))
     low, high = (0.0, 255.0) if source.dtype == np.uint8 else _range(source[few])
     H, W, c = source.shape[1:]
-    return Seen(source, (int(H), int(W), int(c)), False, high - low)
+    return Seen(source, (int(H), int(W), int(c)), False, high - low, low=low)
 
 
 def _look_at_array(estimator: BaseEstimator, X: Any, fitted: Shape | None) -> Seen:
@@ -102,7 +134,7 @@ def _look_at_array(estimator: BaseEstimator, X: Any, fitted: Shape | None) -> Se
     if 0 in shape:
         raise ValueError(f"images of shape {tuple(shape)} (height, width, channels) have no pixels; {_EXPECTED}")
     low, high = _range(X)
-    return Seen(X.reshape(len(X), *shape), shape, is_rows, high - low, names)
+    return Seen(X.reshape(len(X), *shape), shape, is_rows, high - low, names, low)
 
 
 def _as_array(X: Any) -> Any:
@@ -181,7 +213,7 @@ def _warn_of_small_scale(spread: float, offset: float) -> None:
         warn_user(
             f"all pixels lie within {spread:g} of each other, less than the contrast's offset of {offset:g}, which is for "
             f"pixels of 0..255 and flattens nearly all contrast here. Give images in 0..255, for instance multiplied "
-            f"by 255, or lower it.",
+            f"by 255, standardise them with bands='standardize', or lower it.",
         )
 
 

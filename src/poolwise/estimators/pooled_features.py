@@ -8,17 +8,18 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from poolwise.engine.blas import thread_count
 from poolwise.engine.threads import Threads
+from poolwise.estimators.checks import warn_if_restless
 from poolwise.estimators.images import look_at, remember, warn_of_small_cells
 from poolwise.estimators.learned import WhatWasLearned
 from poolwise.estimators.notebook import ShowsItsCodes
 from poolwise.estimators.parts import HasParts
-from poolwise.estimators.targets import as_targets, usable_targets
+from poolwise.estimators.targets import targets_for
+from poolwise.method.bands import Bands
 from poolwise.method.candidates import Candidates
 from poolwise.method.descriptors import Descriptor
 from poolwise.method.dictionaries import Learner, TooFewPatchesError
@@ -29,7 +30,7 @@ from poolwise.method.layer import Layer
 from poolwise.method.learning import Learned, extract, learn
 from poolwise.method.pooling import Pooling
 from poolwise.method.presets import PRESETS
-from poolwise.method.recipe import PARAMETERS, ProjectionName, Recipe
+from poolwise.method.recipe import PARAMETERS, BandsName, ProjectionName, Recipe
 from poolwise.method.scale import Standardize
 from poolwise.method.selection import WayName
 from poolwise.method.selection.choosing import Selection
@@ -96,6 +97,10 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         or eight times the cost, and features that do not change with these. For images in which left and right, or all
         directions, are alike; not for digits and text. "auto": "mirror" where labels show that it pays, by the same error as
         "auto" pooling; else, and without labels, None.
+    bands : {"auto", "standardize", None} or a (low, high) for each channel, default="auto"
+        Scale each band to the numbers that pixels have, since the contrast's offset is for these: "standardize" to mean 128 and
+        standard deviation 40 of the images seen in `fit`, or a range to 0..255. "auto": standardised where pixels are whole
+        numbers beyond 0..255, or files have more than 8 bits. None: as they are.
     n_patches : int, default=200_000
         Random patches to learn from. Memory of `fit`: n_patches × patch height × width × channels × 4 bytes and, with
         candidates, about 25 M² bytes.
@@ -136,6 +141,8 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         Its rounds, and whether it stopped by itself.
     image_shape_in_, n_features_in_
         As seen in `fit`.
+    bands_ : Bands or None
+        How the bands of images are scaled, if they are.
     timings_ : dict of str to float
         Seconds per stage of `fit`.
 
@@ -155,6 +162,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
     image_shape_in_: tuple[int, int, int]
     n_features_in_: int
     timings_: dict[str, float]
+    bands_: Bands | None
     _pixel_range: float
 
     def __init__(
@@ -171,6 +179,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         selection: WayName = "auto",
         projection: ProjectionName = "nystrom",
         symmetry: SymmetryName = "auto",
+        bands: BandsName = "auto",
         n_patches: int = 200_000,
         n_super_patches: int | None = None,
         image_shape: tuple[int, ...] | None = None,
@@ -189,6 +198,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         self.selection = selection
         self.projection = projection
         self.symmetry = symmetry
+        self.bands = bands
         self.n_patches = n_patches
         self.n_super_patches = n_super_patches
         self.image_shape = image_shape
@@ -214,7 +224,8 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn codes, select among them, and learn the scale of their pooled activations from images.
 
-        X : (n, H, W, c), (n, H, W) or (n, H·W·c), uint8 or float in 0..255; may be a read-only memory map
+        X : (n, H, W, c), (n, H, W) or (n, H·W·c), uint8, float in 0..255, or anything with `bands`; may be a
+        read-only memory map
         or a source from `open_images`. A fit that fails leaves the model as it was.
         y : (n,) labels or (n,) or (n, t) real numbers, for what is chosen by labels: codes, pooling, directions. Without y
         everything but selection="supervised" and SecondOrder(directions_by="labels") is learned from the images alone.
@@ -237,7 +248,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         recipe = recipe.fitted_to(seen.shape, clip=clip)
         if not clip and getattr(asked, "grid", None) != AUTO:
             warn_of_small_cells(asked, recipe.descriptor, seen.shape)
-        targets = _targets(recipe, y, len(seen.images))
+        targets = targets_for(recipe, y, len(seen.images))
         recipe = recipe.decided(targets is not None)
         with Threads(self.n_jobs) as engine:
 
@@ -378,23 +389,3 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
-
-
-def _targets(recipe: Recipe, y: Any, n: int) -> Array | None:
-    """What labels are used as: needed, used where there are any, or not looked at."""
-    if recipe.uses_labels:
-        uses = ("selection", "supervised") if recipe.selects_by_labels else ("SecondOrder.directions_by", "labels")
-        return as_targets(y, n, *uses)
-    return usable_targets(y, n) if recipe.may_use_labels else None
-
-
-def warn_if_restless(found: Selection) -> None:
-    """A warning where affinity propagation did not converge; there are exactly K codes all the same."""
-    messages = found.propagation
-    if messages is not None and not messages.converged:
-        warn_user(
-            f"affinity propagation did not come to rest in {messages.rounds} rounds; the {len(found.selected)} exemplars are "
-            f"its closest state after {messages.merges} merges, {messages.splits} splits and {messages.swaps} swaps. That is a "
-            f"valid selection; selection='kmedoids' has the same objective and needs no messages.",
-            ConvergenceWarning,
-        )

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
+from poolwise.method.recipe import Recipe
 from poolwise.support.parameters import ParameterError
 from poolwise.support.types import Array
 
@@ -69,3 +70,11 @@ def as_targets(y: Any, n: int, uses: str = "selection", value: str = "supervised
     if len(classes) < 2:
         raise ValueError(f"y has only one class, {classes[0].item()!r}; {uses}={value!r} needs at least two")
     return np.where(label[:, None] == np.arange(len(classes)), 1.0, -1.0)
+
+
+def targets_for(recipe: Recipe, y: Any, n: int) -> Array | None:
+    """What labels are used as: needed, used where there are any, or not looked at."""
+    if recipe.uses_labels:
+        uses = ("selection", "supervised") if recipe.selects_by_labels else ("SecondOrder.directions_by", "labels")
+        return as_targets(y, n, *uses)
+    return usable_targets(y, n) if recipe.may_use_labels else None

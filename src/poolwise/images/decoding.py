@@ -5,20 +5,23 @@
 - A file that ends too early or does not decode is refused, never filled up; whatever the decoder raises becomes `ImageError`.
   What no decoder can see stays: damage within the compressed data of a JPEG or the plain data of a BMP, PPM or TIFF, which
   have no checksum.
-- Of a file with many frames or pages the first counts; the others are not looked at.
+- Of an animation the first frame counts; of a TIFF with several pages, what `page` or `stack` says (`poolwise.images.tiff`).
 
-Colours become RGB, or one channel of ITU-R 601 luma if `grey`. What is transparent is laid over white. An EXIF orientation is
-applied. Colour profiles are ignored. Greys of 16 bits become float32 in 0..255, value / 257; Pillow gives 16-bit colours as
-8 bits. Pixels of 32 bits are refused, since nothing gives their range.
+Greys have one channel and colours three, unless `grey` says otherwise; TIFF may have any number of bands, which are left alone.
+What is transparent is laid over white. An EXIF orientation is applied. Colour profiles are ignored. TIFF keeps its numbers as
+they are, of 16 bits or more. Greys of 16 bits in PNG and PGM become float32 in 0..255, value / 257; Pillow gives their
+colours as 8 bits. What is left out or changed is noted, and `open_images` warns of it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BufferedReader
+from typing import Any
 
 import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from poolwise.images.errors import ImageError, reason_of
+from poolwise.images.tiff import MAGIC, Stack, read_tiff
 from poolwise.support.files import NotRegularError, open_regular
 from poolwise.support.types import Array
 
@@ -26,6 +29,7 @@ FORMATS = ("PNG", "JPEG", "BMP", "PPM", "WEBP", "TIFF")
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".pbm", ".pnm", ".webp", ".tif", ".tiff")
 MAX_PIXELS = 64_000_000
 
+_LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R 601
 _FILTER = Image.Resampling.BILINEAR
 _TURN = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -49,24 +53,41 @@ class Decoder:
         whitening would amplify.
     crop : bool
         Cut the largest centred part with the proportions of `resize` first; without `resize`, the largest centred square.
-    grey : bool
-        One channel instead of three.
+    grey : bool or None
+        One channel for all, or three for greys too; None: as the file has it.
+    channels : tuple of int or None
+        Bands to take, in this order; None: all.
+    page : int or None
+        Of a TIFF with several pages, planes or times.
+    stack : {"max", "channels", None}
+        Of such a TIFF take the largest number of all pages, or each page as a band.
     max_pixels : int
         Pillow has a limit of its own at 179 million.
     """
 
     resize: tuple[int, int] | None = None
     crop: bool = False
-    grey: bool = False
+    grey: bool | None = None
     max_pixels: int = MAX_PIXELS
+    channels: tuple[int, ...] | None = None
+    page: int | None = None
+    stack: Stack = None
 
     def __call__(self, path: str) -> Array:
-        """(H, W, c) uint8, or float32 in 0..255 for 16-bit greys; ImageError for whatever goes wrong."""
+        """(H, W, c); ImageError for whatever goes wrong."""
+        return self.decode(path).pixels
+
+    def decode(self, path: str) -> "Decoded":
+        """The same, with what was left out or changed."""
         try:
-            with open_regular(path) as file, BufferedReader(file) as buffer, Image.open(buffer, formats=FORMATS) as image:
-                self._check_size(path, image.size)
-                image.load()
-                return self._pixels(path, image)
+            with open_regular(path) as file, BufferedReader(file) as buffer:
+                if buffer.peek(4)[:4] in MAGIC:
+                    found = read_tiff(path, buffer, page=self.page, stack=self.stack, max_pixels=self.max_pixels)
+                    if found.pixels is not None:
+                        return Decoded(self._finish(path, _turned(found.pixels, found.turn)), found.notes)
+                    buffer.seek(0)
+                    return self._by_pillow(path, buffer, found.notes)
+                return self._by_pillow(path, buffer)
         except ImageError:
             raise
         except NotRegularError as error:
@@ -79,6 +100,20 @@ class Decoder:
         except Exception as error:  # Pillow's plugins raise nearly anything: struct.error, KeyError, zlib.error, ...
             raise ImageError(path, f"it cannot be decoded as an image ({reason_of(error)})") from error
 
+    def _by_pillow(self, path: str, file: Any, notes: tuple[str, ...] = ()) -> "Decoded":
+        deep = _has_deep_colours(file)
+        with Image.open(file, formats=FORMATS) as image:
+            self._check_size(path, image.size)
+            image.load()
+            if deep:
+                notes += ("its colours of 16 bits are read with 8 bits; save it as TIFF to keep them",)
+            frames = 1 if image.format == "TIFF" else int(getattr(image, "n_frames", 1))
+            if frames > 1:
+                notes += (f"it is an animation of {frames} frames, of which the first is read",)
+            if image.has_transparency_data:
+                notes += ("what is transparent in it is laid over white",)
+            return Decoded(self._finish(path, np.array(_upright(_colours(path, image, self.grey), image))), notes)
+
     def _check_size(self, path: str, size: tuple[int, int]) -> None:
         W, H = size
         if W < 1 or H < 1:
@@ -88,25 +123,75 @@ class Decoder:
                 path, f"{H}×{W} pixels exceed {{max_pixels}}; raise that if you trust the file", max_pixels=self.max_pixels
             )
 
-    def _pixels(self, path: str, image: Image.Image) -> Array:
-        pixels = np.array(self._shape(_upright(_colours(path, image, self.grey), image)))
-        if pixels.ndim == 3:
-            return pixels
-        return np.repeat(pixels[:, :, None], 1 if self.grey else 3, axis=2)
+    def _finish(self, path: str, pixels: Array) -> Array:
+        """(H, W, c): cropped and resized, with the bands asked for."""
+        pixels = self._shape(pixels if pixels.ndim == 3 else pixels[:, :, None])
+        if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
+            raise ImageError(path, "it has pixels that are NaN or infinite; give them a number, or remove the file")
+        if self.channels is not None:
+            if max(self.channels) >= pixels.shape[2]:
+                raise ImageError(
+                    path,
+                    f"it has {pixels.shape[2]} bands, 0 to {pixels.shape[2] - 1}; got {{channels}}",
+                    channels=self.channels,
+                )
+            pixels = pixels[:, :, list(self.channels)]
+        bands = pixels.shape[2]
+        if self.grey and bands == 3:
+            return np.ascontiguousarray(_as_type(pixels @ _LUMA, pixels.dtype)[:, :, None])
+        return np.repeat(pixels, 3, axis=2) if self.grey is False and bands == 1 else np.ascontiguousarray(pixels)
 
-    def _shape(self, image: Image.Image) -> Image.Image:
-        W, H = image.size
+    def _shape(self, pixels: Array) -> Array:
+        H, W, _ = pixels.shape
         if self.resize is None:
             side = min(H, W)
             left, top = (W - side) // 2, (H - side) // 2
-            return image.crop((left, top, left + side, top + side)) if self.crop else image
+            return pixels[top : top + side, left : left + side] if self.crop else pixels
         height, width = self.resize
-        if self.crop:
-            return ImageOps.fit(image, (width, height), _FILTER)
-        return image.resize((width, height), _FILTER)
+        if pixels.dtype == np.uint8 and pixels.shape[2] in (1, 3):
+            return np.array(self._resized(Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels))).reshape(
+                height, width, -1
+            )
+        bands = [
+            np.asarray(self._resized(Image.fromarray(pixels[:, :, band].astype(np.float32)))) for band in range(pixels.shape[2])
+        ]
+        return _as_type(np.stack(bands, axis=2), pixels.dtype)
+
+    def _resized(self, image: Image.Image) -> Image.Image:
+        height, width = self.resize or image.size[::-1]
+        return ImageOps.fit(image, (width, height), _FILTER) if self.crop else image.resize((width, height), _FILTER)
 
 
-def _colours(path: str, image: Image.Image, grey: bool) -> Image.Image:
+@dataclass(frozen=True)
+class Decoded:
+    """pixels : (H, W, c)    notes : what was left out or changed, each a sentence about the file"""
+
+    pixels: Array
+    notes: tuple[str, ...] = field(default=())
+
+
+def _as_type(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Real numbers as pixels of this type, rounded where these are whole."""
+    if dtype.kind == "f":
+        return values.astype(dtype)
+    limits = np.iinfo(dtype)
+    return np.clip(np.rint(values), limits.min, limits.max).astype(dtype)
+
+
+def _turned(pixels: Array, turn: int) -> Array:
+    """As EXIF numbers orientations."""
+    if turn > 4:
+        pixels = pixels.swapaxes(0, 1)
+    return pixels[:: -1 if turn in (3, 4, 7, 8) else 1, :: -1 if turn in (2, 3, 6, 7) else 1]
+
+
+def _has_deep_colours(file: Any) -> bool:
+    """Whether it is a PNG with 16 bits and colours or an alpha channel, by its header."""
+    header = file.peek(26)[:26]
+    return header[:8] == b"\x89PNG\r\n\x1a\n" and header[24:25] == b"\x10" and header[25:26] in (b"\x02", b"\x04", b"\x06")
+
+
+def _colours(path: str, image: Image.Image, grey: bool | None) -> Image.Image:
     """L, RGB, or F for 16-bit greys."""
     if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
         return Image.fromarray(np.asarray(image).astype(np.float32) / np.float32(257))

@@ -13,6 +13,8 @@ from poolwise.images.errors import ImageError, reason_of, show
 from poolwise.support.parameters import Example
 from poolwise.support.types import Array
 
+_PARTS = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "holdout", "unlabeled", "unlabelled"}
+
 
 @dataclass(frozen=True)
 class Listing:
@@ -38,6 +40,14 @@ def list_folder(root: Path, labelled: bool = True) -> Listing:
             ignored += others
     if not names:
         raise ImageError(root, _nothing(ignored))
+    parts = sorted(set(labels))
+    if labelled and len(parts) > 1 and {part.lower() for part in parts} <= _PARTS:
+        raise ImageError(
+            root,
+            f"its folders {', '.join(map(show, parts))} are parts of a data set, not labels; give one of them, such as "
+            f"{show(os.path.join(str(root), parts[-1]))}, or use {{labels}} to take all without labels",
+            labels=None,
+        )
     if labelled and files and len(files) < len(names):
         raise ImageError(
             root,

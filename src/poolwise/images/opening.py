@@ -1,20 +1,23 @@
 """`open_images`: recognise what was given, and open it."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from poolwise.images.decoding import MAX_PIXELS, Decoder
-from poolwise.images.errors import ImageError
+from poolwise.images.errors import ImageError, show
 from poolwise.images.listing import Listing, list_folder, list_table, list_text
 from poolwise.images.skipping import first_usable, without_unusable
 from poolwise.images.sources import ArrayImages, FileImages, Images
 from poolwise.images.stored import map_npy, read_npz
+from poolwise.images.tiff import Stack
 from poolwise.support.parameters import NAME, ParameterError
 from poolwise.support.progress import Update, silent
 from poolwise.support.types import Array
+from poolwise.support.warning import warn_user
 
 _ACCEPTED = "expected an array, a folder, or a .npy, .npz, .txt (a path a line) or .csv file"
 
@@ -27,7 +30,10 @@ def open_images(
     labels: Any = "auto",
     resize: tuple[int, int] | None = None,
     crop: bool = False,
-    grey: bool = False,
+    grey: bool | None = None,
+    channels: Sequence[int] | None = None,
+    page: int | None = None,
+    stack: Stack = None,
     on_error: Literal["raise", "skip"] = "raise",
     max_pixels: int = MAX_PIXELS,
     memory: int = 512 * 2**20,
@@ -49,11 +55,17 @@ def open_images(
     labels : "auto", None or (n,) array
         Those that are found, none at all, or these.
     resize : (H, W) or None
-        None: all files must have the size of the first. Files only, as are `crop` and `grey`.
+        None: all files must have the size of the first. Files only, as are `crop`, `grey` and those below it.
     crop : bool
         Cut out the largest centred part with the proportions of `resize` (a square if None) before resizing.
-    grey : bool
-        One channel instead of three; every file becomes RGB otherwise.
+    grey : bool or None
+        True: one channel for all. False: three for all. None: as the first file has it; greys among colours get three.
+    channels : tuple of int or None
+        Bands of every image to take, in this order: (3, 2, 1) are the colours of Sentinel-2. None: all.
+    page : int or None
+        Which one of a TIFF with several pages, planes or times.
+    stack : {"max", "channels", None}
+        Of such a TIFF take the largest number over all, or each page as a band. With neither `page` nor `stack` it is refused.
     on_error : {"raise", "skip"}
         What to do with a file that cannot be used. "raise" when one is met, or "skip": decode all files now, leave those
         out and list them in `skipped`; more than one in a hundred (and more than one), or 20 in a row, are an error.
@@ -74,20 +86,36 @@ def open_images(
     """
     if on_error not in ("raise", "skip"):
         raise ParameterError(f"{{on_error}} must be 'raise' or 'skip'; got {on_error!r}", on_error=NAME)
-    decode = Decoder(_check_size(resize), bool(crop), bool(grey), _count("max_pixels", max_pixels))
+    decode = Decoder(
+        _check_size(resize),
+        bool(crop),
+        None if grey is None else bool(grey),
+        _count("max_pixels", max_pixels),
+        None if channels is None else _check_channels(channels),
+        None if page is None else _count("page", page, 0),
+        _check_stack(stack),
+    )
     if resize is not None and decode.resize is not None and decode.resize[0] * decode.resize[1] > max_pixels:
         raise ParameterError("{resize} is more than {max_pixels}; give a smaller size", resize=resize, max_pixels=max_pixels)
     budget = _count("memory", memory, 0)
     found = _find(where, member, columns, isinstance(labels, str))
     if isinstance(found, Images):
-        if resize is not None or crop or grey:
-            raise ValueError("resize, crop and grey are for image files; change the array itself before it is given")
+        if resize is not None or crop or grey is not None or channels is not None or page is not None or stack is not None:
+            raise ValueError(
+                "resize, crop, grey, channels, page and stack are for image files; change the array itself before it is given"
+            )
         found.labels = _labels(labels, found.labels, len(found))
         return found
     listing = Listing(found.root, found.names, _labels(labels, found.labels, len(found.names)))
-    if on_error == "raise":
-        return FileImages(listing, decode, (0, decode(os.path.join(listing.root, listing.names[0]))), budget)
-    return without_unusable(FileImages(listing, decode, first_usable(listing, decode), budget), n_jobs, update)
+    row, first = (
+        (0, decode.decode(os.path.join(listing.root, listing.names[0])))
+        if on_error == "raise"
+        else first_usable(listing, decode)
+    )
+    if first.notes:
+        warn_user(f"{show(listing.names[row])}: {'; '.join(first.notes)}. The same is done with the other files.")
+    source = FileImages(listing, decode, (row, first.pixels), budget)
+    return source if on_error == "raise" else without_unusable(source, n_jobs, update)
 
 
 def _find(where: Any, member: str | None, columns: tuple[str, str | None] | None, labelled: bool) -> Images | Listing:
@@ -135,6 +163,18 @@ def _check_size(resize: Any) -> tuple[int, int] | None:
     if not isinstance(resize, tuple | list) or len(resize) != 2:
         raise ValueError(f"resize must be (height, width); got {resize!r}")
     return _count("resize", resize[0]), _count("resize", resize[1])
+
+
+def _check_channels(channels: Any) -> tuple[int, ...]:
+    if isinstance(channels, str) or not isinstance(channels, Sequence | np.ndarray) or not len(channels):
+        raise ParameterError(f"{{channels}} must be numbers of bands, such as (3, 2, 1); got {channels!r}", channels=NAME)
+    return tuple(_count("channels", one, 0) for one in channels)
+
+
+def _check_stack(stack: Any) -> Stack:
+    if stack not in (None, "max", "channels"):
+        raise ParameterError(f"{{stack}} must be 'max', 'channels' or None; got {stack!r}", stack=NAME)
+    return stack
 
 
 def _count(name: str, value: Any, least: int = 1) -> int:

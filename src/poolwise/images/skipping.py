@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from poolwise.engine.threads import Threads
-from poolwise.images.decoding import Decoder
+from poolwise.images.decoding import Decoded, Decoder
 from poolwise.images.errors import ImageError, show
 from poolwise.images.listing import Listing
 from poolwise.images.sources import FileImages
 from poolwise.support.blocks import spans
 from poolwise.support.files import replacing
 from poolwise.support.progress import Update, silent
-from poolwise.support.types import Array
 
 _FILES = 16  # of one task
 _FILES_PER_SKIP = 100  # one in that many files may be left out,
@@ -53,12 +52,12 @@ class _Tally:
         return text, {key: value for _, error in pairs for key, value in error.values.items()}
 
 
-def first_usable(listing: Listing, decode: Decoder) -> tuple[int, Array]:
-    """Row and pixels of the first file that decodes: it rules the others' size."""
+def first_usable(listing: Listing, decode: Decoder) -> tuple[int, Decoded]:
+    """Row and image of the first file that decodes: it rules the others' size."""
     tally = _Tally(listing.root, len(listing.names))
     for row, name in enumerate(listing.names):
         try:
-            return row, decode(os.path.join(listing.root, name))
+            return row, decode.decode(os.path.join(listing.root, name))
         except ImageError as error:
             tally.bad(name, error)
     few, values = tally.first(len(tally.errors))

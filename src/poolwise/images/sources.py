@@ -20,7 +20,7 @@ class Images(ImageSource):
     Attributes
     ----------
     shape : (n, H, W, c)
-    dtype : uint8 for files, or float32 in 0..255 if the first has 16-bit greys; any for arrays
+    dtype : that of the array, or of the first file: mostly uint8; TIFF has any, and 16-bit greys of PNG float32 in 0..255
     labels : (n,) array or None
     names : n paths relative to the folder or list, or row numbers
     skipped : list of (path, reason)
@@ -93,6 +93,8 @@ class FileImages(Images):
     memory : int
     """
 
+    is_raw = True
+
     def __init__(self, listing: Listing, decode: Decoder, first: tuple[int, Array], memory: int) -> None:
         row, pixels = first
         H, W, c = pixels.shape
@@ -133,21 +135,40 @@ class FileImages(Images):
         return block
 
     def _read(self, row: int) -> Array:
-        pixels = self._decode(self.path(row))
-        if pixels.shape != self.shape[1:]:
-            (h, w, _), (H, W, _) = pixels.shape, self.shape[1:]
+        pixels = self._like_the_first(self.path(row), self._decode(self.path(row)))
+        self._keep(row, pixels)
+        return pixels
+
+    def _like_the_first(self, path: str, pixels: Array) -> Array:
+        """Of the first image's shape and type; greys among colours get three channels."""
+        (h, w, bands), (H, W, c) = pixels.shape, self.shape[1:]
+        first = show(self._first)
+        if (h, w) != (H, W):
             raise ImageError(
-                self.path(row),
-                f"{h}×{w} pixels, but the first image, {show(self._first)}, has {H}×{W}; give "
-                f"{{resize}}, and {{crop}} to keep proportions",
+                path,
+                f"{h}×{w} pixels, but the first image, {first}, has {H}×{W}; give {{resize}}, and {{crop}} to keep proportions",
                 resize=Example("(height, width)", "HEIGHTxWIDTH"),
                 crop=True,
             )
-        if pixels.dtype.kind == "f" and self.dtype.kind != "f":
-            pixels = np.rint(pixels)
-        pixels = pixels.astype(self.dtype, copy=False)
-        self._keep(row, pixels)
-        return pixels
+        if (bands, c) == (1, 3):
+            pixels = np.repeat(pixels, 3, axis=2)
+        elif (bands, c) == (3, 1):
+            raise ImageError(
+                path,
+                f"it has colours, but the first image, {first}, is grey; make all grey with {{grey}}, or give all three "
+                f"channels with {{colour}}",
+                grey=True,
+                colour=Example("grey=False", "--colour"),
+            )
+        elif bands != c:
+            raise ImageError(path, f"it has {bands} bands, but the first image, {first}, has {c}")
+        if pixels.dtype.kind == "f" and self.dtype == np.uint8:
+            pixels = np.rint(pixels)  # 16-bit greys of PNG, in 0..255
+        elif pixels.dtype != self.dtype and not (pixels.dtype == np.uint8 and self.dtype == np.float32):
+            raise ImageError(
+                path, f"its pixels are {pixels.dtype}, those of the first image, {first}, {self.dtype}; save all alike"
+            )
+        return pixels.astype(self.dtype, copy=False)
 
     def _keep(self, row: int, pixels: Array) -> None:
         if self._kept is not None:

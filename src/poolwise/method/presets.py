@@ -14,6 +14,7 @@ _PLAIN: dict[str, Any] = {
     "selection": "affinity",
     "projection": "nystrom",
     "symmetry": None,
+    "bands": "auto",
     "n_patches": 400_000,
 }
 PRESETS: dict[str, dict[str, Any]] = {

@@ -6,8 +6,10 @@ them and for each parameter of a part; a model file holds them by these names.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from poolwise.method.descriptors import DESCRIPTORS, Descriptor
 from poolwise.method.dictionaries import DICTIONARIES, Learner
@@ -19,8 +21,26 @@ from poolwise.method.symmetry import SymmetryName, check_symmetry
 from poolwise.method.whitening import WHITENINGS, ZCA
 from poolwise.support.parameters import AUTO, Choice, Described, Family, ParameterError, Whole, parameter
 
+BandsName = Literal["auto", "standardize"] | Sequence[tuple[float, float]] | None
 ProjectionName = Literal["nystrom", "pca"] | None
 _CANDIDATES_PER_CODE, _MOST_CANDIDATES = 4, 1600  # of "auto": more gain little, and selection takes their third power
+
+
+@dataclass(frozen=True)
+class Ranges(Choice):
+    """One of some words, or a lower and an upper bound for each of several things."""
+
+    def check(self, name: str, value: Any) -> Any:
+        if value is None or isinstance(value, str):
+            return super().check(name, value)
+        try:
+            pairs = tuple((float(low), float(high)) for low, high in value)
+        except (TypeError, ValueError):
+            pairs = ()
+        if not pairs or not all(low < high and math.isfinite(high - low) for low, high in pairs):
+            words = ", ".join(map(repr, self.words))
+            raise ParameterError(f"{name} must be one of {words}, or some (low, high) with low below high; got {value!r}")
+        return pairs
 
 
 @dataclass(frozen=True)
@@ -45,6 +65,11 @@ class Recipe(Described):
     )
     symmetry: SymmetryName = parameter(
         AUTO, Choice((AUTO, None, "mirror", "dihedral")), "Average over the mirror image, or over all turns and mirrors."
+    )
+    bands: BandsName = parameter(
+        AUTO,
+        Ranges((AUTO, "standardize", None)),
+        "Scale bands to the numbers of pixels; auto: if not of 8 bits.",
     )
     n_patches: int = parameter(200_000, Whole(), "Random patches to learn from; fewer need less memory.", "--patches")
     n_super_patches: int | None = parameter(

@@ -18,6 +18,7 @@ import numpy as np
 from poolwise.engine.blas import thread_count
 from poolwise.estimators import PooledFeatures
 from poolwise.estimators.images import Seen, as_image_shape, remember
+from poolwise.method.bands import Bands
 from poolwise.method.descriptors import Own
 from poolwise.method.layer import Layer
 from poolwise.method.recipe import PARAMETERS, Recipe
@@ -57,6 +58,8 @@ _FITTED: dict[str, Check] = {
     "timings": named(real),
 }
 
+_BANDS: dict[str, Check] = {"bands": many(many(real, 2, 2), 1)}  # gain and shift of each, where they are scaled
+
 
 def take(model: PooledFeatures, slim: bool) -> tuple[dict[str, Any], dict[str, Array]]:
     """What is written of a fitted model."""
@@ -71,6 +74,7 @@ def take(model: PooledFeatures, slim: bool) -> tuple[dict[str, Any], dict[str, A
             "rounds": len(model.objective_),
             "converged": bool(model.converged_),
             "timings": {name: float(seconds) for name, seconds in model.timings_.items()},
+            **_bands_to_json(model.bands_),
         },
         "layers": [of_layer.to_json(layer)],
         "candidates": None,
@@ -90,12 +94,18 @@ def take(model: PooledFeatures, slim: bool) -> tuple[dict[str, Any], dict[str, A
 def expect(part: Any) -> dict[str, Tensor]:
     """Check all of a model's JSON; the arrays that follow from it."""
     fields(part, "features", _PART)
-    fields(part["fitted"], "features.fitted", _FITTED)
+    fitted = part["fitted"]
+    scales = isinstance(fitted, dict) and "bands" in fitted
+    fields(fitted, "features.fitted", {**_FITTED, **_BANDS} if scales else _FITTED)
     _check_parameters(from_json(PooledFeatures, part["parameters"]))
     layer = shell(part)
     names, size = part["fitted"]["feature_names"], math.prod(layer.image_shape)
     if names is not None and len(names) != size:
         raise ModelFileError(f"features.fitted.feature_names are {len(names)}; its images have {size} numbers")
+    if scales and len(fitted["bands"]) != layer.image_shape[2]:
+        raise ModelFileError(
+            f"features.fitted.bands are {len(fitted['bands'])}; its images have {layer.image_shape[2]} channels"
+        )
     tensors = {"objective": Tensor("F64", (part["fitted"]["rounds"],))}
     tensors |= {f"layers.0.{name}": tensor for name, tensor in of_layer.tensors(layer).items()}
     candidates, selection = part["candidates"], part["selection"]
@@ -181,7 +191,8 @@ def build(part: dict[str, Any], arrays: dict[str, Array]) -> PooledFeatures:
     names = fitted["feature_names"]
     nothing = np.empty((0, *layer.image_shape))
     known = None if names is None else np.array(names, object)
-    remember(model, Seen(nothing, layer.image_shape, False, float(fitted["pixel_range"]), known))
+    bands = _bands_from_json(fitted.get("bands"))
+    remember(model, Seen(nothing, layer.image_shape, False, float(fitted["pixel_range"]), known, bands=bands))
     selection = None
     if part["selection"] is not None:
         selection = chosen_from.build_selection(part["selection"], below("selection."))
@@ -196,6 +207,14 @@ def build(part: dict[str, Any], arrays: dict[str, Array]) -> PooledFeatures:
     model.objective_, model.n_iter_, model.converged_ = arrays["objective"].tolist(), fitted["rounds"], fitted["converged"]
     model.timings_ = {name: float(seconds) for name, seconds in fitted["timings"].items()}
     return model
+
+
+def _bands_to_json(bands: Bands | None) -> dict[str, Any]:
+    return {} if bands is None else {"bands": [[float(a), float(b)] for a, b in zip(bands.gain, bands.shift, strict=True)]}
+
+
+def _bands_from_json(value: list[list[float]] | None) -> Bands | None:
+    return None if value is None else Bands(*np.array(value, np.float32).T.copy())
 
 
 def give_descriptor(model: PooledFeatures, function: Callable[[Any], Any]) -> None:

@@ -12,6 +12,8 @@ from poolwise.support.parameters import Family, Part
 # Parameters that files of this format may lack: they were added later, and their defaults mean what the part did before.
 _ADDED = {"SecondOrder": ("directions", "directions_by"), "LLC": ("two_sided",), "Pool": ("root",)}
 
+_ADDED_TO_ESTIMATORS: dict[str, dict[str, Any]] = {"PooledFeatures": {"bands": None}}
+
 
 def part_to_json(part: Part) -> dict[str, Any]:
     """A part with the name of its class and all its parameters.
@@ -59,7 +61,9 @@ def to_json(estimator: BaseEstimator) -> tuple[dict[str, Any], list[str]]:
 
 
 def from_json(cls: type[BaseEstimator], value: Any) -> dict[str, Any]:
-    """What `to_json` was given; exactly the names that the class has now."""
+    """What `to_json` was given; exactly the names that the class has now, but for those of `_ADDED_TO_ESTIMATORS`."""
+    added = _ADDED_TO_ESTIMATORS.get(cls.__name__, {})
+    value = {**added, **value} if isinstance(value, dict) else value
     fields(value, f"{cls.__name__}'s parameters", dict.fromkeys(inspect.signature(cls).parameters, anything))
     return {
         name: part_from_json(FAMILIES[name], entry, name) if name in FAMILIES and isinstance(entry, dict) else decode(entry)

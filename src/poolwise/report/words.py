@@ -113,7 +113,12 @@ def note_on_work(layer: Layer) -> str:
 def parameters(features: PooledFeatures, classifier: ClassifierMixin | None) -> dict[str, str]:
     """For anyone who wants to do it again: what "auto" became in its place."""
     params, layer = features.get_params(deep=True), features.layer_
-    decided = {"n_candidates": features.n_candidates_, "selection": features.chosen_by_, "symmetry": layer.symmetry}
+    decided: dict[str, Any] = {
+        "n_candidates": features.n_candidates_,
+        "selection": features.chosen_by_,
+        "symmetry": layer.symmetry,
+    }
+    decided["bands"] = None if features.bands_ is None else "standardize"
     for place, learned in (("encoder", layer.encoder), ("pooling", layer.pooling)):
         decided |= {place: learned.word} | {f"{place}__{name}": value for name, value in learned.get_params().items()}
     params |= {name: value for name, value in decided.items() if params.get(name) == "auto"}

@@ -1,5 +1,6 @@
 """Progress of long work, on stderr: a bar on a terminal, plain lines elsewhere; and how long each stage took."""
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -17,6 +18,16 @@ class Update(Protocol):
 
 def silent(done: int, note: str = "") -> None:
     """The `Update` of work that nobody watches."""
+
+
+def tell(line: str) -> None:
+    """A line on stderr. Where nobody reads it any more, as in `fit ... 2>&1 | head -1`, or it is full, the work goes on."""
+    if sys.stderr is None:
+        return
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except (OSError, ValueError):  # a broken pipe, a full disk, a closed file
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the rest of the process)
 
 
 class Stages:
@@ -52,11 +63,11 @@ class Stages:
                 yield update
         else:
             if total is None:  # nothing will be heard of it until it is done
-                print(f"{title} ...", file=sys.stderr, flush=True)
+                tell(f"{title} ...")
             yield _lines(title, total)
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
         if self.verbose:
-            print(f"{title}: {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
+            tell(f"{title}: {time.perf_counter() - start:.1f} s")
 
 
 @contextmanager
@@ -84,6 +95,6 @@ def _lines(title: str, total: int | None) -> Update:
         if now - last >= _QUIET_SECONDS:
             last = now
             of = f" of {total:,}" if total is not None else ""
-            print(f"{title}: {done:,}{of}{', ' + note if note else ''}", file=sys.stderr, flush=True)
+            tell(f"{title}: {done:,}{of}{', ' + note if note else ''}")
 
     return update

@@ -18,6 +18,7 @@ class ImageSource(ABC):
     shape: tuple[int, int, int, int]
     dtype: np.dtype[Any]
     ndim = 4
+    is_raw = False  # whether numbers are as files have them, of whatever range
 
     def __len__(self) -> int:
         return self.shape[0]

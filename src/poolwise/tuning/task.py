@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
+from poolwise.estimators.images import in_auto_bands
 from poolwise.support.types import Array, ImageSource
 from poolwise.tuning.splits import Task
 
@@ -31,6 +32,7 @@ def as_task(images: Any, labels: Any = None, *, numbers: bool | None = None) -> 
             raise ValueError("the images have pixels that are NaN or infinite")
     if labels is None:
         labels = getattr(images, "labels", None)
+    images = in_auto_bands(images)
     if labels is None:
         raise ValueError(f"a search needs labels, since settings are compared by how well they predict these: {_HOW}")
     given = np.asarray(labels)

@@ -117,9 +117,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
         "images": len(images),
         "skipped": len(images.skipped),
         "seed": seed,
-        "resize": None if reading.resize is None else f"{reading.resize[0]}x{reading.resize[1]}",
-        "crop": bool(reading.crop),
-        "grey": bool(reading.grey),
+        **reading.told,
         "mirrored": mirror,
     }
     slim = given_options["slim"]

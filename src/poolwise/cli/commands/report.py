@@ -102,7 +102,20 @@ def _check_alone(ctx: click.Context) -> None:
     """Options that read images are a mistake where there are none."""
     from click.core import ParameterSource
 
-    for name in ("member", "columns", "resize", "crop", "grey", "on_error", "skipped", "max_pixels", "labels"):
+    for name in (
+        "member",
+        "columns",
+        "resize",
+        "crop",
+        "grey",
+        "channels",
+        "page",
+        "stack",
+        "on_error",
+        "skipped",
+        "max_pixels",
+        "labels",
+    ):
         if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
             raise click.UsageError(
                 f"--{name.replace('_', '-')} is for IMAGES, but there are none; give a folder, array or list"

@@ -217,9 +217,7 @@ def _fit_line(reading: Reading, search: "Search", seed: int, target: str | None)
     columns = reading.columns and (reading.columns[0], None if target is not None else reading.columns[1])
     if columns is not None:
         words += ["--columns", ",".join(filter(None, columns))]
-    if reading.resize is not None:
-        words += ["--resize", f"{reading.resize[0]}x{reading.resize[1]}"]
-    words += ["--crop"] * bool(reading.crop) + ["--grey"] * bool(reading.grey)
+    words += reading.words
     words += ["--on-error", "skip"] * (reading.on_error == "skip")
     words += ["--max-pixels", f"{reading.max_pixels}"] * (reading.max_pixels != Reading.max_pixels)
     words += ["--classifier", "none"] * search.numbers
@@ -258,9 +256,7 @@ def _fit(
         "images": len(images),
         "skipped": len(images.skipped),
         "seed": given["seed"],
-        "resize": None if reading.resize is None else f"{reading.resize[0]}x{reading.resize[1]}",
-        "crop": bool(reading.crop),
-        "grey": bool(reading.grey),
+        **reading.told,
         "mirrored": False,
         "tuned": f"the best of {len({trial.setting for trial in search.trials})} settings in {len(search.trials)} trials",
     }

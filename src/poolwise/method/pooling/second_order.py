@@ -154,14 +154,16 @@ def _fast_roots(S: Array, least: Array) -> Array:
 
 
 def matrix_function(S: Array, function: Literal["root", "log"]) -> Array:
-    """The square root or logarithm of symmetric positive semi-definite matrices, (..., K, K), by their eigenvectors.
+    """The square root or logarithm of symmetric positive semi-definite matrices, (..., K, K), by their eigenvectors; NaN where
+    one is not finite.
 
     >>> R = matrix_function(np.array([[2.0, 1.0], [1.0, 2.0]]), "root")
     >>> np.allclose(R @ R, [[2, 1], [1, 2]])
     True
     """
-    lam, V = np.linalg.eigh(S)
-    lam = np.maximum(lam, 0)
+    finite: Array = np.asarray(np.isfinite(S).all(axis=(-2, -1), keepdims=True))
+    lam, V = np.linalg.eigh(np.where(finite, S, 0))
+    lam = np.where(finite[..., 0], np.maximum(lam, 0), np.nan)  # numbers beyond float32, as of a forged model
     if function == "root":
         value = np.sqrt(lam)
     else:

@@ -1,7 +1,7 @@
 """`photos`: which picture is this crop from? Parts of real photographs that ship inside the package: nothing is downloaded.
 
-The pictures are scikit-image's samples, of which `pictures/` has the pixels that lie in a crop, without loss, and the licence of
-each in LICENSES.txt.
+The pictures are scikit-image's samples. `pictures/` has those of their pixels that lie in a crop, without loss, and the licence
+of each in LICENSES.txt.
 
 Each picture is cut across its longer side into train | gap | test | gap | train. A crop lies within one part and the gap is
 wider than a crop, so no training crop shares or even touches a pixel of a test crop.

@@ -46,6 +46,7 @@ STAGES = [
     "pooling",
     "scale",
     "symmetry",
+    "band_statistics",
     "selection",
     "recipe",
     "presets",

@@ -1,5 +1,10 @@
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+
 import numpy as np
 import pytest
+from PIL import Image
 from sklearn.utils import Bunch
 
 from poolwise.datasets import load_photos, photos
@@ -58,12 +63,44 @@ def test_loading_twice_gives_the_same():
     assert load_photos().images.tobytes() == load_photos().images.tobytes()
 
 
+def test_every_pixel_and_place_is_that_of_the_whole_pictures():
+    """Digests of what was cut from scikit-image's own files, before only the crops' pixels were shipped."""
+    bunch = load_photos()
+    places = bunch.corners.astype("<i8").tobytes()
+    assert hashlib.sha256(bunch.images.tobytes()).hexdigest() == (
+        "4e6cdcd43b37734a9df1b413f30a18f9655d341b00bfd6d8f3ae0b9b6ac451e2"
+    )
+    assert hashlib.sha256(places).hexdigest() == "6227f3618ee6fce1d249fafa40417a4892972644a0b0889dc0a9dc5d51acc558"
+
+
+@pytest.mark.parametrize("name", photos.PICTURES)
+def test_shipped_pictures_are_scikit_images_where_a_crop_lies(name):
+    skimage = pytest.importorskip("skimage")
+    theirs = {"cat": "chelsea", "galaxies": "hubble_deep_field", "motorcycle": "motorcycle_left", "tissue": "ihc"}.get(
+        name, name
+    )
+    (path,) = (Path(skimage.__file__).parent / "data").glob(f"{theirs}.*")
+    if path.suffix == ".jpg":
+        pytest.skip("decoders of JPEG may differ in a bit; the digest holds what was decoded")
+    whole, bunch = np.asarray(Image.open(path).convert("RGB")), load_photos()
+    own = bunch.target == photos.PICTURES.index(name)
+    for image, (y, x) in zip(bunch.images[own], bunch.corners[own], strict=True):
+        np.testing.assert_array_equal(image, whole[y : y + 32, x : x + 32])
+
+
+def test_every_picture_has_its_licence():
+    folder = files("poolwise.datasets") / "pictures"
+    stated = (folder / "LICENSES.txt").read_text(encoding="utf-8")
+    assert all(f"\n{name} " in stated for name in photos.PICTURES)
+    assert sum(len(path.read_bytes()) for path in folder.iterdir()) < 3_000_000
+
+
 def test_an_unknown_subset_is_named():
     with pytest.raises(ValueError, match="got 'validation'"):
         load_photos(subset="validation")
 
 
 def test_a_missing_picture_says_what_to_reinstall(monkeypatch):
-    monkeypatch.setitem(photos.PICTURES, "cat", "no-such-file.png")
-    with pytest.raises(FileNotFoundError, match="reinstall scikit-image"):
+    monkeypatch.setattr(photos, "PICTURES", ("no-such-file",))
+    with pytest.raises(FileNotFoundError, match="reinstall poolwise"):
         load_photos()

@@ -62,12 +62,29 @@ def test_presets_have_the_constants_of_the_recipe():
     )
 
 
+def test_mosaiks_is_random_patches_whitened_two_sided_and_averaged_over_the_image(rng):
+    images = rng.integers(0, 256, size=(30, 9, 8, 2), dtype=np.uint8)
+    model = PooledFeatures.preset("mosaiks", n_codes=5, n_patches=2000, scale=None, random_state=0, n_jobs=1).fit(images)
+    m, W, D = model.whitening_mean_, model.whitening_matrix_, model.codes_.astype(float)
+    found = model.transform(images[:3])
+    assert found.shape == (3, 10)
+    np.testing.assert_allclose(np.linalg.norm(D, axis=1), 1, rtol=1e-6)
+    windows = np.array([images[i, y : y + 3, x : x + 3].ravel() for i in range(30) for y in range(7) for x in range(6)])
+    whitened = (windows - m) @ W
+    unit = whitened / np.linalg.norm(whitened, axis=1, keepdims=True)
+    np.testing.assert_allclose((unit @ D.T).max(axis=0), 1, rtol=1e-5)  # every code is a patch of an image
+    for image, row in zip(images, found, strict=False):
+        each = [(image[y : y + 3, x : x + 3].ravel() - m) @ W @ D.T for y in range(7) for x in range(6)]
+        by_hand = [np.maximum(0, np.array(each) - 1).mean(axis=0), np.maximum(0, -np.array(each) - 1).mean(axis=0)]
+        np.testing.assert_allclose(row, np.concatenate(by_hand), atol=1e-4)
+
+
 def test_presets_take_keywords_and_refuse_unknown_names():
     model = PooledFeatures.preset("coates2011", n_codes=7, pooling__how="max")
     assert (model.n_codes, model.pooling) == (7, Pool("max", grid=2))
     assert PRESETS["coates2011"]["pooling"] == Pool("sum", grid=2)  # the preset stays as it is
     assert PooledFeatures.preset("coates2011", encoder="triangle").encoder == "triangle"
-    with pytest.raises(ValueError, match="preset must be one of 'jia2012', 'coates2011', 'sift-bow'; got 'jia2013'"):
+    with pytest.raises(ValueError, match="preset must be one of 'jia2012', 'coates2011', 'mosaiks', 'sift-bow'; got 'jia2013'"):
         PooledFeatures.preset("jia2013")
     with pytest.raises(ValueError, match=r"Invalid parameter 'pooling__pool' for .*: pooling__how, pooling__grid, pool"):
         PooledFeatures.preset("jia2012", pooling__pool="max")

@@ -1,8 +1,9 @@
 """What one image costs: multiplications counted, milliseconds estimated from these or measured; and what a fit needs.
 
-    ms ≈ r (a · multiply-adds + b · activations + c · cells · outputs³ [matrix roots] + e · numbers in cells)
+    ms ≈ r (a · multiply-adds + b · activations + c · cells · outputs³ [matrix roots] + e · numbers in cells + f · pixels [band
+         statistics])
 
-a, b, c, e are of one machine; r is another's ratio to it.
+a, b, c, e, f are of one machine; r is another's ratio to it.
 """
 
 import math
@@ -15,7 +16,7 @@ from poolwise.method.symmetry import N_COPIES
 from poolwise.support.types import Array
 
 MS_PER_PRODUCT = 1.5e-8
-_MS_PER_ACTIVATION, _MS_PER_NUMBER = 1.2e-6, 3e-6
+_MS_PER_ACTIVATION, _MS_PER_NUMBER, _MS_PER_PIXEL = 1.2e-6, 3e-6, 4e-6
 _MS_PER_CUBE = {"root": 4.5e-7, "log": 2.4e-6}  # the logarithm needs eigenvectors
 _TIMES_MEASURED = 5
 
@@ -41,7 +42,9 @@ def nominal_milliseconds(layer: Layer) -> float:
     cubes = _MS_PER_CUBE.get(getattr(layer.pooling, "normalize", None) or "", 0.0) * layer.n_cells * layer.n_outputs**3
     numbers = layer.n_cells * layer.pooling.width(layer.n_outputs)
     products = sum(layer.multiply_adds.values())
-    return MS_PER_PRODUCT * products + _MS_PER_ACTIVATION * activations + cubes + _MS_PER_NUMBER * numbers
+    pixels = 0 if layer.statistics is None else N_COPIES[layer.symmetry] * math.prod(layer.image_shape)
+    passes = _MS_PER_ACTIVATION * activations + _MS_PER_NUMBER * numbers + _MS_PER_PIXEL * pixels
+    return MS_PER_PRODUCT * products + passes + cubes
 
 
 def milliseconds(features: PooledFeatures | StackedFeatures, images: Array, repeats: int = _TIMES_MEASURED) -> float:

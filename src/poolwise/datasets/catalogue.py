@@ -100,7 +100,7 @@ CATALOGUE = {
         ),
         DataSet(
             "photos",
-            "crops of photographs and textures that scikit-image's wheel carries: which picture is it from?",
+            "crops of photographs and textures that ship with poolwise: which picture is it from?",
             (32, 32, 3),
             16,
             {"train": 3_200, "test": 1_600},

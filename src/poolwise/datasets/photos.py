@@ -1,10 +1,14 @@
-"""`photos`: which picture is this crop from? Real photographs that ship inside scikit-image's wheel, so nothing is downloaded.
+"""`photos`: which picture is this crop from? Parts of real photographs that ship inside the package: nothing is downloaded.
+
+The pictures are scikit-image's samples. `pictures/` has those of their pixels that lie in a crop, without loss, and the licence
+of each in LICENSES.txt.
 
 Each picture is cut across its longer side into train | gap | test | gap | train. A crop lies within one part and the gap is
 wider than a crop, so no training crop shares or even touches a pixel of a test crop.
 """
 
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,24 +23,24 @@ from poolwise.support.types import Array
 Subset = Literal["all", "train", "test"]
 
 CROP, GAP = 32, 40
-PICTURES = {
-    "astronaut": "astronaut.png",
-    "brick": "brick.png",
-    "camera": "camera.png",
-    "cat": "chelsea.png",
-    "cell": "cell.png",
-    "coffee": "coffee.png",
-    "coins": "coins.png",
-    "galaxies": "hubble_deep_field.jpg",
-    "grass": "grass.png",
-    "gravel": "gravel.png",
-    "moon": "moon.png",
-    "motorcycle": "motorcycle_left.png",
-    "page": "page.png",
-    "retina": "retina.jpg",
-    "rocket": "rocket.jpg",
-    "tissue": "ihc.png",
-}
+PICTURES = (
+    "astronaut",
+    "brick",
+    "camera",
+    "cat",
+    "cell",
+    "coffee",
+    "coins",
+    "galaxies",
+    "grass",
+    "gravel",
+    "moon",
+    "motorcycle",
+    "page",
+    "retina",
+    "rocket",
+    "tissue",
+)
 OFFICIAL = CATALOGUE["photos"].official
 TRAIN_CROPS, TEST_CROPS = (OFFICIAL[part] // len(PICTURES) for part in ("train", "test"))
 _DESCR = f"""Crops of photographs
@@ -46,7 +50,7 @@ _DESCR = f"""Crops of photographs
 {", ".join(PICTURES)}.
 The class is the picture. Grey pictures have three equal channels. {TRAIN_CROPS} training and {TEST_CROPS} test crops of each,
 at fixed random places; test crops come from a strip across the middle of the picture, training crops from the rest,
-with a gap of {GAP} pixels between them.
+with a gap of {GAP} pixels between them. LICENSES.txt next to the pictures states the licence of each.
 """
 
 
@@ -110,16 +114,20 @@ def load_photos(*, subset: Subset = "all", return_X_y: bool = False) -> Any:
 
 def found(home: Path) -> Found:
     """What exists: all or nothing, whatever folder data sets are searched for in."""
-    folder = Path(str(files("skimage") / "data"))
-    there = all((folder / name).is_file() for name in PICTURES.values())
+    folder = Path(str(_folder()))
+    there = all((folder / f"{name}.png").is_file() for name in PICTURES)
     return {part: (folder, count) for part, count in OFFICIAL.items()} if there else {}
 
 
+def _folder() -> Traversable:
+    return files("poolwise.datasets") / "pictures"
+
+
 def read_picture(name: str) -> Array:
-    """One whole picture, (H, W, 3) uint8."""
-    path = files("skimage") / "data" / PICTURES[name]
+    """One picture, (H, W, 3) uint8, of the size it had; black where no crop lies."""
+    path = _folder() / f"{name}.png"
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is missing: reinstall scikit-image, its wheel carries the pictures of `photos`")
+        raise FileNotFoundError(f"{path} is missing: reinstall poolwise, its wheel carries the pictures of `photos`")
     with path.open("rb") as file, Image.open(file) as picture:
         return np.asarray(picture.convert("RGB"))
 

@@ -19,6 +19,7 @@ from poolwise.estimators.learned import WhatWasLearned
 from poolwise.estimators.notebook import ShowsItsCodes
 from poolwise.estimators.parts import HasParts
 from poolwise.estimators.targets import targets_for
+from poolwise.method.band_statistics import names_of_bands
 from poolwise.method.bands import Bands
 from poolwise.method.candidates import Candidates
 from poolwise.method.descriptors import Descriptor
@@ -101,6 +102,10 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         Scale each band to the numbers that pixels have, since the contrast's offset is for these: "standardize" to mean 128 and
         standard deviation 40 of the images seen in `fit`, or a range to 0..255. "auto": standardised where pixels are whole
         numbers beyond 0..255, or files have more than 8 bits. None: as they are.
+    statistics : bool, default=False
+        Beside the codes, mean, spread, least and largest number of each band in each cell, standardised: 4 × channels × cells
+        more features, at hardly any cost. For images in which brightness or colour itself says something, such as
+        reflectances: contrast normalisation takes these out of patches.
     n_patches : int, default=200_000
         Random patches to learn from. Memory of `fit`: n_patches × patch height × width × channels × 4 bytes and, with
         candidates, about 25 M² bytes.
@@ -180,6 +185,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         projection: ProjectionName = "nystrom",
         symmetry: SymmetryName = "auto",
         bands: BandsName = "auto",
+        statistics: bool = False,
         n_patches: int = 200_000,
         n_super_patches: int | None = None,
         image_shape: tuple[int, ...] | None = None,
@@ -199,6 +205,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         self.projection = projection
         self.symmetry = symmetry
         self.bands = bands
+        self.statistics = statistics
         self.n_patches = n_patches
         self.n_super_patches = n_super_patches
         self.image_shape = image_shape
@@ -366,7 +373,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names such as `pool2x2_r0c1_code17` (two-sided: `_pos`, `_neg`; second order `code3*code17`); projected
-        `pool2x2_r0c1_nystrom17`."""
+        `pool2x2_r0c1_nystrom17`; statistics of bands `pool2x2_r0c1_band3_mean`, behind all others."""
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)
         layer = self.layer_
@@ -378,10 +385,11 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
             )
         names = [
             f"pool{rows}x{columns}_r{i}c{j}_{output}"
+            for some in (outputs, names_of_bands(layer.image_shape[2]) if layer.statistics is not None else [])
             for rows, columns in layer.pooling.grids
             for i in range(rows)
             for j in range(columns)
-            for output in outputs
+            for output in some
         ]
         return np.asarray(names, dtype=object)
 

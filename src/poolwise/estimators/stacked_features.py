@@ -131,6 +131,11 @@ class StackedFeatures(TransformerMixin, BaseEstimator):
             raise ParameterError(f"layers must be 1 to {MOST_LAYERS} PooledFeatures; got {self.layers!r}")
         if any(one.image_shape is not None for one in found[1:]):
             raise ParameterError("image_shape is for the first layer; the others see maps")
+        if any(one.statistics for one in found[1:]):
+            raise ParameterError(
+                "statistics are of an image's bands, and layers above the first see maps; give statistics=True to the first "
+                "alone"
+            )
         return found
 
     def transform(self, X: Any) -> Array:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from poolwise.method.band_statistics import statistics_of
 from poolwise.method.descriptors import Descriptor
 from poolwise.method.encoders import Encoder
 from poolwise.method.nystrom import Projection
@@ -27,6 +28,7 @@ class Layer:
 
     image_shape : (H, W, c)    codes : (K, r) float32, r = d without a rank
     projection : None for the outputs as they are    symmetry : copies of an image whose pooled statistics are averaged
+    statistics : the scale of band statistics, which follow the codes' numbers; None without them
     pictures : (K, height, width, 3) uint8, a window that excites each code, where codes are no pictures themselves
     """
 
@@ -40,6 +42,7 @@ class Layer:
     projection: Projection | None = None
     symmetry: SymmetryName = None
     pictures: Array | None = None
+    statistics: Scale | None = None
 
     @property
     def positions(self) -> tuple[int, int]:
@@ -58,8 +61,18 @@ class Layer:
     @property
     def n_features(self) -> int:
         """Numbers per image."""
+        return self.n_code_features + self.n_band_features
+
+    @property
+    def n_code_features(self) -> int:
+        """Numbers per image that codes respond."""
         width = self.pooling.width(self.n_outputs)
         return self.n_cells * (width if self.projection is None else len(self.projection.T))
+
+    @property
+    def n_band_features(self) -> int:
+        """Numbers per image that are statistics of its bands."""
+        return 0 if self.statistics is None else self.n_cells * self.statistics.mean.shape[-1]
 
     @property
     def projects_all_codes(self) -> bool:
@@ -102,7 +115,12 @@ class Layer:
         x = (x - self.scale.mean) / self.scale.spread
         if self.projection is not None:
             x = x @ self.projection.T.T  # ΛV x in every cell
-        return x.reshape(len(x), -1)
+        x = x.reshape(len(x), -1)
+        if self.statistics is None:
+            return x
+        s = np.mean([statistics_of(view, self.pooling.grids) for view in views], axis=0)
+        s = (s - self.statistics.mean) / self.statistics.spread
+        return np.hstack([x, s.reshape(len(x), -1)])
 
     def _statistics(self, images: Array) -> Array:
         P = self.descriptor(images)  # (n, h, w, d) patches, contrast-normalised

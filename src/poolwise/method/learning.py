@@ -9,11 +9,12 @@ import numpy as np
 
 from poolwise.engine import Held
 from poolwise.engine.threads import Threads
+from poolwise.method.band_statistics import learn_band_scale
 from poolwise.method.candidates import Candidates, Statistics
 from poolwise.method.dictionaries import Dictionary
 from poolwise.method.directions import leading_directions, predicting_directions
 from poolwise.method.exciting import exciting_windows
-from poolwise.method.extraction import feature_blocks, pooled_blocks, prepare
+from poolwise.method.extraction import band_feature_blocks, feature_blocks, pooled_blocks, prepare
 from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
 from poolwise.method.pooling import Pooling
@@ -82,6 +83,9 @@ def learn(
         recipe = replace(recipe, pooling=pooling.fitted_to(positions), symmetry=symmetry)
         unknown = Scale.none(pooling.n_cells, pooling.width(layer.n_outputs))
         layer = replace(layer, pooling=recipe.pooling, scale=unknown, symmetry=symmetry)
+    if recipe.statistics:
+        found = learn_band_scale(images, layer.pooling.grids, layer.symmetry, recipe.scale, engine=engine, stages=stages)
+        layer = replace(layer, statistics=found)
     if recipe.n_candidates is None:
         layer, features = learn_outputs(
             recipe, layer, images, keep_features, seed=seed, targets=targets, engine=engine, stages=stages
@@ -155,7 +159,9 @@ def learn_outputs(
         keep = np.empty((len(images), layer.n_features), np.float32) if keep_features else None
         layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, keep, engine=engine, stages=stages))
         if keep is not None:
-            _standardize_in_place(keep, layer)
+            _standardize_in_place(keep[:, : layer.n_code_features], layer)
+            for rows, S in band_feature_blocks(layer, images, engine):
+                keep[rows, layer.n_code_features :] = S
         return layer, keep
     if layer.projection.kind != "direction":
         layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, engine=engine, stages=stages))
@@ -246,7 +252,7 @@ def learn_scale(
             if standardize is not None:
                 moments.update(pooled.reshape(-1, width))
             if keep is not None:
-                keep[rows] = pooled.reshape(len(pooled), -1)
+                keep[rows, : layer.n_code_features] = pooled.reshape(len(pooled), -1)
             update(rows.stop)
     return nothing if standardize is None else standardize.learned(moments, outputs)
 
@@ -282,7 +288,8 @@ def learn_candidates(
                 update(done)
         else:
             shared = _is_shared(standardize)
-            blocks = pooled_blocks(ready, images, engine) if shared else feature_blocks(prepare(layer), images, engine)
+            ready = ready if shared else prepare(replace(layer, statistics=None))
+            blocks = (pooled_blocks if shared else feature_blocks)(ready, images, engine)
             for rows, X in blocks:
                 stream.add(X.reshape(-1, outputs))
                 update(rows.stop)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from poolwise.method.descriptors import Patches, Sift
-from poolwise.method.dictionaries import KMeans
+from poolwise.method.dictionaries import KMeans, RandomCodes
 from poolwise.method.encoders import Nearest, Threshold
 from poolwise.method.pooling import Pool
 from poolwise.method.scale import Standardize
@@ -15,6 +15,7 @@ _PLAIN: dict[str, Any] = {
     "projection": "nystrom",
     "symmetry": None,
     "bands": "auto",
+    "statistics": False,
     "n_patches": 400_000,
 }
 PRESETS: dict[str, dict[str, Any]] = {
@@ -36,6 +37,16 @@ PRESETS: dict[str, dict[str, Any]] = {
         "encoder": Threshold(alpha=0.25, two_sided=True),
         "pooling": Pool("sum", grid=2),
         "scale": Standardize("cell", offset=0.01),
+        **_PLAIN,
+    },
+    # Rolf and others: "A Generalizable and Accessible Approach to Machine Learning with Global Satellite Imagery", 2021.
+    "mosaiks": {
+        "descriptor": Patches(size=3, stride=1, contrast=None, offset=0.0),
+        "whitening": ZCA("variance", offset=0.1),
+        "dictionary": RandomCodes("patches"),
+        "encoder": Threshold(alpha=1.0, two_sided=True),
+        "pooling": Pool("average", grid=1),
+        "scale": Standardize("shared", offset=0.01),
         **_PLAIN,
     },
     # Lazebnik, Schmid and Ponce: "Beyond Bags of Features", 2006; what Table 2 of the paper calls BoW. A χ² map follows it.

@@ -19,7 +19,7 @@ from poolwise.method.scale import SCALES, Standardize
 from poolwise.method.selection import WAYS, WayName
 from poolwise.method.symmetry import SymmetryName, check_symmetry
 from poolwise.method.whitening import WHITENINGS, ZCA
-from poolwise.support.parameters import AUTO, Choice, Described, Family, ParameterError, Whole, parameter
+from poolwise.support.parameters import AUTO, Choice, Described, Family, Flag, ParameterError, Whole, parameter
 
 BandsName = Literal["auto", "standardize"] | Sequence[tuple[float, float]] | None
 ProjectionName = Literal["nystrom", "pca"] | None
@@ -70,6 +70,9 @@ class Recipe(Described):
         AUTO,
         Ranges((AUTO, "standardize", None)),
         "Scale bands to the numbers of pixels; auto: if not of 8 bits.",
+    )
+    statistics: bool = parameter(
+        False, Flag("--no-statistics"), "Also mean, spread, least and largest number of each band and cell."
     )
     n_patches: int = parameter(200_000, Whole(), "Random patches to learn from; fewer need less memory.", "--patches")
     n_super_patches: int | None = parameter(

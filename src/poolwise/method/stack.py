@@ -36,7 +36,7 @@ def map_layer(layer: Layer, images: Array | ImageSource, cells: int, *, engine: 
     h, w = layer.positions
     pooling = Pool("average", grid=(min(cells, h), min(cells, w))).fitted_to((h, w))
     nothing = Scale.none(pooling.n_cells, layer.n_outputs)
-    lean = replace(layer, pooling=pooling, scale=nothing, projection=None, symmetry=None)
+    lean = replace(layer, pooling=pooling, scale=nothing, projection=None, symmetry=None, statistics=None)
     recipe = Recipe(scale=Standardize(offset=_NO_OFFSET)).checked()
     scale = learn_scale(recipe, prepare(lean), images, about=_IMAGES_FOR_SCALE, engine=engine, stages=stages)
     return replace(lean, scale=scale)

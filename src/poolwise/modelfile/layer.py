@@ -38,6 +38,7 @@ _LAYER = {
     ),
     "symmetry": one_of(None, "mirror", "dihedral"),
 }
+_STATISTICS = {"statistics": one_of("shared", "cell")}  # where features have those of bands: how they are scaled
 _PICTURES = {"pictures": many(whole(1), 2, 2)}  # height and width, where codes are no pictures themselves
 
 
@@ -55,6 +56,8 @@ def to_json(layer: Layer) -> dict[str, Any]:
         "projection": None if projection is None else {"kind": projection.kind, "rows": len(projection.T)},
         "symmetry": layer.symmetry,
     }
+    if layer.statistics is not None:
+        described["statistics"] = "cell" if layer.statistics.is_per_cell else "shared"
     return described if layer.pictures is None else {**described, "pictures": list(layer.pictures.shape[1:3])}
 
 
@@ -69,13 +72,15 @@ def to_arrays(layer: Layer) -> dict[str, Array]:
     }
     if layer.projection is not None:
         arrays["projection"] = layer.projection.T
+    if layer.statistics is not None:
+        arrays |= {"statistics_mean": layer.statistics.mean, "statistics_spread": layer.statistics.spread}
     return arrays if layer.pictures is None else {**arrays, "pictures": layer.pictures}
 
 
 def shell(value: Any, where: str) -> Layer:
     """The layer that JSON describes, checked, with zeros for its numbers."""
-    has_pictures = isinstance(value, dict) and "pictures" in value
-    fields(value, where, _LAYER | _PICTURES if has_pictures else _LAYER)
+    more = [one for one in (_PICTURES, _STATISTICS) if isinstance(value, dict) and value.keys() & one.keys()]
+    fields(value, where, {name: check for one in (_LAYER, *more) for name, check in one.items()})
     H, W, c = value["image_shape"]
     parts = {
         name: part_from_json(family, value[name], f"{where}.{name}")
@@ -113,8 +118,14 @@ def shell(value: Any, where: str) -> Layer:
         scale=Scale(scale, scale),
         projection=projection,
         symmetry=value["symmetry"],
-        pictures=_zeros(K, *value["pictures"], 3) if has_pictures else None,
+        pictures=_zeros(K, *value["pictures"], 3) if "pictures" in value else None,
+        statistics=_band_scale(value["statistics"], pooling.n_cells, 4 * c) if "statistics" in value else None,
     )
+
+
+def _band_scale(form: str, cells: int, numbers: int) -> Scale:
+    zeros = _zeros(cells, numbers) if form == "cell" else _zeros(numbers)
+    return Scale(zeros, zeros)
 
 
 def _zeros(*shape: int) -> Array:
@@ -126,7 +137,7 @@ def tensors(layer: Layer) -> dict[str, Tensor]:
     wide = layer.projection is not None and layer.projection.kind == "direction"
     types = {"codes": "F32", "pictures": "U8"} | ({"projection": "F32"} if wide else {})
     return {
-        name: Tensor(types.get(name, "F64"), array.shape, above=0 if name == "spread" else None)
+        name: Tensor(types.get(name, "F64"), array.shape, above=0 if name in ("spread", "statistics_spread") else None)
         for name, array in to_arrays(layer).items()
     }
 
@@ -144,4 +155,5 @@ def filled(layer: Layer, arrays: dict[str, Array]) -> Layer:
         projection=None if layer.projection is None else Projection(layer.projection.kind, arrays["projection"]),
         symmetry=layer.symmetry,
         pictures=None if layer.pictures is None else arrays["pictures"],
+        statistics=None if layer.statistics is None else Scale(arrays["statistics_mean"], arrays["statistics_spread"]),
     )

@@ -12,7 +12,7 @@ from poolwise.support.parameters import Family, Part
 # Parameters that files of this format may lack: they were added later, and their defaults mean what the part did before.
 _ADDED = {"SecondOrder": ("directions", "directions_by"), "LLC": ("two_sided",), "Pool": ("root",)}
 
-_ADDED_TO_ESTIMATORS: dict[str, dict[str, Any]] = {"PooledFeatures": {"bands": None}}
+_ADDED_TO_ESTIMATORS: dict[str, dict[str, Any]] = {"PooledFeatures": {"bands": None, "statistics": False}}
 
 
 def part_to_json(part: Part) -> dict[str, Any]:

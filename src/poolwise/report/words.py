@@ -52,6 +52,8 @@ def one_line(found: Findings) -> str:
         f"It looks at {H}×{W} {kind} images through {K:,} small patterns of {ph}×{pw} pixels{kept} and notes "
         f"{asked} in {where}{_layers_above(found)}: {found.n_features:,} numbers per image{_SYMMETRIES[layer.symmetry]}"
     )
+    if layer.statistics is not None:
+        line += f", {layer.n_band_features:,} of them the mean, spread, least and largest number of each band there"
     if classifier is not None:
         line += f", from which a classifier tells {len(classifier.classes_):,} classes apart"
     return f"{line}."

@@ -1,10 +1,12 @@
 """Every part next to the paper's own setting: encoders, descriptors, dictionaries, poolings and layers, alike in all else."""
 
+import operator
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.preprocessing import FunctionTransformer
 
@@ -25,8 +27,8 @@ class PartRow:
 
     candidates : None for K-means with K codes    second : what a second layer has in place of the first one's parts
     second_codes : its codes, where they are not K    runs : seeds that are measured    dataset : a name of PROTOCOLS
-    whole : "default" or the name of a preset, taken as it is    chi2 : its features go through a χ² map
-    auto : also with the γ₀ of `LinearSVM()`
+    whole : "default" or the name of a preset, with `parts` changed    chi2 : its features go through a χ² map
+    auto : also with the γ₀ of `LinearSVM()`    bands_alone : of the features only the statistics of bands
     """
 
     group: str
@@ -41,6 +43,7 @@ class PartRow:
     whole: str | None = None
     chi2: bool = False
     auto: bool = False
+    bands_alone: bool = False
 
     def key(self, seed: int, quick: bool) -> str:
         """Its name in the store."""
@@ -53,7 +56,7 @@ class PartRow:
         if self.whole is not None:
             found = PooledFeatures() if self.whole == "default" else PooledFeatures.preset(self.whole)
             found.set_params(n_codes=self.K // (4 if quick else 1), random_state=seed, n_jobs=n_jobs)
-            return found.set_params(**(QUICK if quick else {}))
+            return found.set_params(**self.parts).set_params(**(QUICK if quick else {}))
 
         def layer(K: int, **changes: Any) -> PooledFeatures:
             quarter = 4 if quick else 1
@@ -87,7 +90,10 @@ def measured(row: PartRow, data: Data, *, seed: int, quick: bool, n_jobs: int | 
     begun = time.perf_counter()
     model = row.model(seed=seed, quick=quick, n_jobs=n_jobs)
     chi2 = AdditiveChi2Sampler(sample_steps=2) if row.chi2 else FunctionTransformer()
-    X = chi2.fit_transform(model.fit_transform(data.train, data.train_labels))
+    X = model.fit_transform(data.train, data.train_labels)
+    if row.bands_alone and isinstance(model, PooledFeatures):
+        chi2 = FunctionTransformer(operator.itemgetter(np.s_[:, model.layer_.n_code_features :]))
+    X = chi2.fit_transform(X)
     learned = time.perf_counter() - begun
     svm = LinearSVMCV(n_jobs=n_jobs).fit(X, data.train_labels)
     few = data.test[:_TIMED]

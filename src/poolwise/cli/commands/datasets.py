@@ -90,7 +90,7 @@ def complete(entry: "DataSet", home: Path, *, verbose: bool) -> tuple[bool, "Fou
     if entry.is_complete(there):
         return True, there
     if entry.archive is None:
-        raise FileNotFoundError(f"{entry.name}: its pictures are missing; reinstall scikit-image, whose wheel carries them")
+        raise FileNotFoundError(f"{entry.name}: its pictures are missing; reinstall poolwise, whose wheel carries them")
     folder = fetched(entry.archive, home, True, verbose)
     there = entry.found(home)
     if not entry.is_complete(there):
@@ -163,7 +163,7 @@ def _found(entry: dict[str, Any]) -> str:
         missing = [part for part in entry["parts"] if part not in there]
         return f"{_places(there)}; not the whole" + (f": no {', '.join(missing)}" if missing else "")
     if entry["url"] is None:
-        return "no; reinstall scikit-image, whose wheel carries it"
+        return "no; reinstall poolwise, whose wheel carries it"
     if Path(entry["looked_for"]).is_dir():
         return f"{entry['looked_for']}, but no part of it is whole"
     if entry["archive"] is not None:

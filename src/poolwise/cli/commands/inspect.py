@@ -121,11 +121,13 @@ def _in_one_line(description: "Description", classes: int | None) -> str:
     classifier = "" if classes is None else f", and a linear SVM for {classes:,} classes"
     pooling = _POOLINGS.get(layer.pooling.word, layer.pooling.word)
     projected = _PROJECTIONS[kind].format(rows=0 if layer.projection is None else len(layer.projection.T))
+    bands = f", with {layer.n_band_features:,} statistics of bands" if layer.statistics is not None else ""
     maps = [(len(one.codes), *one.image_shape[:2]) for one in description.above]
     stacked = "".join(f"; above it {codes:,} codes on maps of {rows}×{columns}" for codes, rows, columns in maps)
     return (
         f"{description.n_features:,} features of {H}×{W} {_COLOURS.get(c, f'{c}-channel')} images: {K:,} codes of {ph}×{pw} "
-        f"pixels{chosen}, {pooling} pooling over {grids} cells{_SYMMETRIES[layer.symmetry]}{projected}{stacked}{classifier}"
+        f"pixels{chosen}, {pooling} pooling over {grids} cells{_SYMMETRIES[layer.symmetry]}{projected}{bands}{stacked}"
+        f"{classifier}"
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from poolwise.engine import Engine
+from poolwise.method.band_statistics import band_statistics
 from poolwise.method.extraction.base import Pass
 from poolwise.method.extraction.fused import FusedPass
 from poolwise.method.extraction.plain import PlainPass
@@ -29,12 +30,20 @@ def prepare(layer: Layer) -> Pass:
 
 
 def features_of(ready: Pass, images: Array) -> Array:
-    """One block of images to features: pooled, standardised and, cell by cell, projected."""
+    """One block of images to features: pooled, standardised and, cell by cell, projected; then the statistics of bands."""
     scale, projection = ready.layer.scale, ready.layer.projection
     X = scale(ready.pooled(images))
     if projection is not None:
         X = projection(X.reshape(-1, X.shape[2]))
-    return X.reshape(len(images), -1)
+    X = X.reshape(len(images), -1)
+    return X if ready.layer.statistics is None else np.hstack([X, band_features_of(ready.layer, images)])
+
+
+def band_features_of(layer: Layer, images: Array) -> Array:
+    """One block of images to the statistics of bands, standardised: (n, n_band_features)."""
+    if layer.statistics is None:
+        return np.empty((len(images), 0), np.float32)
+    return layer.statistics(band_statistics(images, layer.pooling.grids, layer.symmetry)).reshape(len(images), -1)
 
 
 def block_size(layer: Layer, image_shape: tuple[int, int, int]) -> int:
@@ -65,6 +74,18 @@ def feature_blocks(ready: Pass, images: Array | ImageSource, engine: Engine) -> 
     """(rows, features of these images), block after block."""
     blocks = spans(len(images), block_size(ready.layer, images.shape[1:]))
     yield from zip(blocks, engine.map(_features, blocks, images, ready), strict=True)
+
+
+def band_feature_blocks(layer: Layer, images: Array | ImageSource, engine: Engine) -> Iterator[tuple[slice, Array]]:
+    """(rows, statistics of bands of these images, standardised), block after block; nothing of a layer without them."""
+    if layer.statistics is None:
+        return
+    blocks = spans(len(images), block_size(layer, images.shape[1:]))
+    yield from zip(blocks, engine.map(_band_features, blocks, images, layer), strict=True)
+
+
+def _band_features(rows: slice, images: Array | ImageSource, layer: Layer) -> Array:
+    return band_features_of(layer, images[rows])
 
 
 def _pooled(rows: slice, images: Array | ImageSource, ready: Pass) -> Array:

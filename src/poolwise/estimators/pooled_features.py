@@ -16,6 +16,7 @@ from poolwise.engine.threads import Threads
 from poolwise.estimators.checks import warn_if_restless
 from poolwise.estimators.images import look_at, remember, warn_of_small_cells
 from poolwise.estimators.learned import WhatWasLearned
+from poolwise.estimators.missing import counted, warned
 from poolwise.estimators.notebook import ShowsItsCodes
 from poolwise.estimators.parts import HasParts
 from poolwise.estimators.targets import targets_for
@@ -36,6 +37,7 @@ from poolwise.method.selection import WayName
 from poolwise.method.selection.choosing import Selection
 from poolwise.method.symmetry import SymmetryName
 from poolwise.method.whitening import ZCA
+from poolwise.support.missing import Nodata
 from poolwise.support.parameters import AUTO, Choice
 from poolwise.support.progress import Stages
 from poolwise.support.randomness import seed_of
@@ -101,6 +103,9 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         Scale each band to the numbers that pixels have, since the contrast's offset is for these: "standardize" to mean 128 and
         standard deviation 40 of the images seen in `fit`, or a range to 0..255. "auto": standardised where pixels are whole
         numbers beyond 0..255, or files have more than 8 bits. None: as they are.
+    nodata : "nan", float or None, default=None
+        Pixels of which any band holds this number, or is not finite, have no data: patches that touch one are left out in `fit`
+        and `transform`; a cell without any other gets zeros, the mean of all. None: NaN is refused. See docs/files.md.
     n_patches : int, default=200_000
         Random patches to learn from. Memory of `fit`: n_patches × patch height × width × channels × 4 bytes and, with
         candidates, about 25 M² bytes.
@@ -180,6 +185,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         projection: ProjectionName = "nystrom",
         symmetry: SymmetryName = "auto",
         bands: BandsName = "auto",
+        nodata: Nodata = None,
         n_patches: int = 200_000,
         n_super_patches: int | None = None,
         image_shape: tuple[int, ...] | None = None,
@@ -199,6 +205,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         self.projection = projection
         self.symmetry = symmetry
         self.bands = bands
+        self.nodata = nodata
         self.n_patches = n_patches
         self.n_super_patches = n_super_patches
         self.image_shape = image_shape
@@ -301,7 +308,8 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         """Features of images, (n, H, W, c) to (n, n_features) float32. Memory beyond the result does not grow with n."""
         images, stages = self.look_at(X), Stages(bool(self.verbose), "PooledFeatures ")
         with Threads(self.n_jobs) as engine:
-            return extract(self._ready, images, engine=engine, stages=stages)
+            found = extract(self._ready, images, engine=engine, stages=stages)
+        return warned(self.layer_, images, found)
 
     def transform_blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """What `transform` computes, block after block and never all of it at once: (rows, features of these images).
@@ -315,7 +323,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
 
     def _blocks(self, images: Array | ImageSource) -> Iterator[tuple[slice, Array]]:
         with Threads(self.n_jobs) as engine:
-            yield from feature_blocks(self._ready, images, engine)
+            yield from counted(self.layer_, images, feature_blocks(self._ready, images, engine))
 
     def look_at(self, X: Any) -> Array | ImageSource:
         """Images as (n, H, W, c), checked against those seen in `fit`; a source stays as it is."""
@@ -388,4 +396,5 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float32"]
+        tags.input_tags.allow_nan = self.nodata is not None
         return tags

@@ -15,6 +15,7 @@ _PLAIN: dict[str, Any] = {
     "projection": "nystrom",
     "symmetry": None,
     "bands": "auto",
+    "nodata": None,
     "n_patches": 400_000,
 }
 PRESETS: dict[str, dict[str, Any]] = {

@@ -37,6 +37,8 @@ ARROWS = {
 }  # fmt: skip
 # The stages of the method, each of which may import those before it.
 STAGES = [
+    "nodata",
+    "masked",
     "bands",
     "descriptors",
     "statistics",

@@ -215,3 +215,37 @@ def test_words_and_names():
     assert names_of_bands(1) == ["band0_mean", "band0_spread", "band0_least", "band0_largest"]
     with pytest.raises(ValueError, match="statistics must be True or False; got 'yes'"):
         small(statistics="yes").fit(np.zeros((4, 12, 12, 1)))
+
+
+@pytest.mark.parametrize("symmetry", [None, "mirror", "dihedral"])
+def test_pixels_without_data_are_left_out(rng, symmetry):
+    images = rng.normal(100, 20, (4, 8, 8, 2)).astype(np.float32)
+    missing = rng.random((4, 8, 8)) < 0.4
+    missing[0] = False
+    missing[1, :4] = True  # two cells in which nothing is left
+    missing[2] = True
+    images[missing] = np.nan
+    found = band_statistics(images, [(2, 2)], symmetry)
+    np.testing.assert_array_equal(found[:1], band_statistics(images[:1], [(2, 2)], symmetry))
+    for image, each in zip(images, found, strict=True):
+        for cell, (top, left) in enumerate([(0, 0), (0, 4), (4, 0), (4, 4)]):
+            numbers = []
+            for view in turned(image[None], symmetry):
+                kept = view[0, top : top + 4, left : left + 4].reshape(16, 2)
+                kept = kept[~np.isnan(kept[:, 0])]
+                if len(kept):
+                    numbers.append(np.concatenate([kept.mean(0), kept.std(0), kept.min(0), kept.max(0)]))
+            np.testing.assert_allclose(each[cell], np.mean(numbers, axis=0) if numbers else np.full(8, np.nan), rtol=1e-4)
+
+
+def test_what_pixels_without_data_hold_changes_nothing(rng):
+    images = rng.integers(1, 256, (12, 10, 10, 2)).astype(np.float32)
+    missing = rng.random((12, 10, 10)) < 0.05
+    images[missing, 0] = -1
+    other = images.copy()
+    other[missing, 1] = rng.integers(0, 256, int(missing.sum()))
+    model = PooledFeatures(5, descriptor=Patches(3), n_patches=400, statistics=True, nodata=-1, random_state=0).fit(images)
+    X = model.transform(images)
+    np.testing.assert_array_equal(X, model.fit_transform(other))
+    nan = np.where(missing[..., None], np.float32(np.nan), images)
+    np.testing.assert_allclose(X, model.layer_.features(nan), atol=2e-3)

@@ -12,6 +12,7 @@ import numpy as np
 
 from poolwise.engine import Engine
 from poolwise.method.layer import Layer
+from poolwise.method.nodata import filled, nan_pixels
 from poolwise.support.blocks import spans
 from poolwise.support.types import Array
 
@@ -61,16 +62,22 @@ def excite(layer: Layer, images: Array, engine: Engine) -> Excitation:
 def _excite_one(image: Array, layer: Layer) -> tuple[Array, Array, Array]:
     """Of one image: the largest activation of each code, the position that has it, and the mean over all."""
     K, d, (h, w) = len(layer.codes), len(layer.whitening.W), layer.descriptor.positions(image.shape[:2])
-    pixels = np.asarray(image, np.float32)
+    pixels, missing = np.asarray(image, np.float32), nan_pixels(np.asarray(image, np.float32)[None])
+    has_data = None if missing is None else layer.descriptor.with_data(missing)[0]
+    if missing is not None:
+        pixels = filled(pixels, missing[0])
+    n_here = h * w if has_data is None else max(1, int(np.count_nonzero(has_data)))
     best, place, total = np.full(K, -np.inf, np.float32), np.zeros(K, np.int64), np.zeros(K)
     for rows in spans(h, max(1, positions_per_block(K) // w)):
         F = layer.activations(layer.descriptor.band(pixels, rows).reshape(-1, d))[:, :K]
+        if has_data is not None:
+            F[~has_data[rows].ravel()] = 0
         here = F.argmax(axis=0)
         value = F[here, np.arange(K)]
         place = np.where(value > best, here + rows.start * w, place)
         best = np.maximum(best, value)
         total += F.sum(axis=0, dtype=np.float64)
-    return best, place, total / (h * w)
+    return best, place, total / (n_here)
 
 
 def cut_regions(images: Array, where: Excitation, top: Array, patch_size: tuple[int, int]) -> tuple[Array, Array, Array]:

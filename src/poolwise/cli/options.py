@@ -130,7 +130,7 @@ class OrNone(ParamType):
 
     def __init__(self, inner: ParamType, word: str = "") -> None:
         self.inner, self.word = inner, word
-        self.name = "|".join(filter(None, ["N", word, "none"]))
+        self.name = "|".join(filter(None, ["F" if inner is click.FLOAT else "N", word, "none"]))
 
     def get_metavar(self, *context: Any, **more: Any) -> str:
         return self.name

@@ -13,6 +13,7 @@ from poolwise.cli.options import Choice, ChoiceOrNone, Command, Grids, Integers,
 from poolwise.cli.spelling import option_value
 from poolwise.method.recipe import FAMILIES, PARAMETERS
 from poolwise.support import parameters as kinds
+from poolwise.support.missing import NodataKind
 from poolwise.support.parameters import Family, Parameter
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ def _type(kind: kinds.Kind) -> Any:
         return OrNone(click.INT, kind.word) if kind.none else click.INT
     if isinstance(kind, kinds.Number):
         return click.FLOAT
+    if isinstance(kind, NodataKind):
+        return OrNone(click.FLOAT, "nan")
     if isinstance(kind, kinds.Numbers):
         return Reals(kind.word)
     if isinstance(kind, kinds.Wholes):

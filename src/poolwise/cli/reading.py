@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _ARRAYS = (".npy", ".npz")
 _OF_FILES = "--resize, --crop, --grey, --channels, --page and --stack"
 _FILES_SHOWN = 10
+_NOT_OPTIONS = ("named", "nodata")
 _BYTES_KEPT = 512 << 20
 
 
@@ -27,6 +28,7 @@ class Reading:
     """The options of `options.images`, by their names; None where the user gave none.
 
     named : the part of a data set that `images` names, or None for files, folders and arrays
+    nodata : what pixels without data hold, as the features have it
     """
 
     images: Path
@@ -42,11 +44,12 @@ class Reading:
     skipped: Path | None = None
     max_pixels: int = 64_000_000
     named: DataSetPart | None = None
+    nodata: Any = None
 
     @classmethod
     def take(cls, options: dict[str, Any], part: str = "test") -> "Reading":
         """Take these options out of all of a command's; `part` is that of a data set whose name is given without one."""
-        reading = cls(**{field.name: options.pop(field.name) for field in fields(cls) if field.name != "named"})
+        reading = cls(**{field.name: options.pop(field.name) for field in fields(cls) if field.name not in _NOT_OPTIONS})
         named = as_name(reading.images, part)
         return reading if named is None else replace(reading, images=Path(str(named)), named=named)
 
@@ -114,6 +117,7 @@ class Reading:
     def as_fitted(self, description: "Description") -> "Reading":
         """With what a model remembers in place of options that were not given."""
         (H, W, c), known = description.layer.image_shape, description.provenance
+        self = replace(self, nodata=description.parameters.get("nodata"))
         if self.is_array or self.named is not None:
             return self
         resized = isinstance(known.get("resize"), str)
@@ -166,6 +170,7 @@ class Reading:
                     channels=self.channels,
                     page=self.page,
                     stack=_stack(self.stack),
+                    nodata=self.nodata,
                     on_error="skip" if self.on_error == "skip" else "raise",
                     max_pixels=self.max_pixels,
                     memory=memory,

@@ -10,11 +10,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
+from poolwise.estimators.missing import checked_nodata, refuse_missing, warn_of_type, with_data
 from poolwise.method.bands import LARGEST, Banded, Bands, bands_of_ranges, learn_bands
 from poolwise.method.descriptors import Descriptor
+from poolwise.method.masked import Masked
 from poolwise.method.pooling import Pooling
 from poolwise.method.pooling.cells import cut_cells
 from poolwise.method.recipe import PARAMETERS
+from poolwise.support.missing import Nodata
 from poolwise.support.parameters import AUTO, LARGEST_REAL, NAME, ParameterWarning
 from poolwise.support.types import Array, ImageSource
 from poolwise.support.warning import warn_user
@@ -53,29 +56,34 @@ def look_at(estimator: BaseEstimator, X: Any, offset: float, fitted: Shape | Non
 
     offset : what the descriptor adds to contrasts, in units of pixels    fitted : the shape seen in `fit`, if this is later
     """
-    if isinstance(X, Banded):  # by an earlier look
-        return _look_at_source(estimator, X, fitted)
+    if isinstance(X, Banded | Masked):  # by an earlier look
+        return _look_at_source(estimator, X, fitted, "nan")
+    nodata = checked_nodata(estimator.nodata, X)
     if isinstance(X, ImageSource):
-        seen = _look_at_source(estimator, X, fitted)
+        seen = _look_at_source(estimator, X, fitted, nodata)
     else:
-        seen = _look_at_array(estimator, _as_array(X), fitted)
+        seen = _look_at_array(estimator, _as_array(X), fitted, nodata)
+    given = seen.images
+    if nodata is not None:
+        warn_of_type(given.dtype, nodata)
+        given = Masked(given, nodata)
     if fitted is not None:
         _warn_of_other_scale(seen, estimator._pixel_range, offset)
         bands = estimator.bands_
     else:
-        bands = _choose_bands(PARAMETERS["bands"].kind.check("bands", estimator.bands), seen, estimator.image_shape)
+        bands = _choose_bands(PARAMETERS["bands"].kind.check("bands", estimator.bands), seen, given, estimator.image_shape)
         if seen.is_rows and estimator.image_shape is None:
             _warn_of_flattened_images(math.prod(seen.shape))
         elif bands is None:
             _warn_of_small_scale(seen.spread, offset)
-    return seen if bands is None else replace(seen, images=Banded(seen.images, bands), bands=bands)
+    return replace(seen, images=given) if bands is None else replace(seen, images=Banded(given, bands), bands=bands)
 
 
-def _choose_bands(asked: Any, seen: Seen, image_shape: Any) -> Bands | None:
-    """As asked; "auto": standardised where pixels are whole numbers beyond 8 bits, or as files of more bits have them."""
+def _choose_bands(asked: Any, seen: Seen, images: Array | ImageSource, image_shape: Any) -> Bands | None:
+    """As asked, learned from `images`; "auto": standardised where pixels are whole numbers beyond 8 bits, or of such files."""
     if asked is None or (asked == AUTO and not (_is_wide(seen) and not (seen.is_rows and image_shape is None))):
         return None
-    return learn_bands(seen.images) if isinstance(asked, str) else bands_of_ranges(asked, seen.shape[2])
+    return learn_bands(images) if isinstance(asked, str) else bands_of_ranges(asked, seen.shape[2])
 
 
 def in_auto_bands(images: Array | ImageSource) -> Array | ImageSource:
@@ -83,7 +91,7 @@ def in_auto_bands(images: Array | ImageSource) -> Array | ImageSource:
     few = images[np.unique(np.linspace(0, len(images) - 1, _IMAGES_LOOKED_AT, dtype=np.int64))]
     low, high = (0.0, LARGEST) if images.dtype == np.uint8 else _range(np.asarray(few))
     H, W, c = images.shape[1:]
-    bands = _choose_bands(AUTO, Seen(images, (H, W, c), False, high - low, low=low), None)
+    bands = _choose_bands(AUTO, Seen(images, (H, W, c), False, high - low, low=low), images, None)
     return images if bands is None else Banded(images, bands)
 
 
@@ -103,37 +111,46 @@ def remember(estimator: BaseEstimator, seen: Seen) -> None:
         del estimator.feature_names_in_
 
 
-def _look_at_source(estimator: BaseEstimator, source: ImageSource, fitted: Shape | None) -> Seen:
+def _look_at_source(estimator: BaseEstimator, source: ImageSource, fitted: Shape | None, nodata: Nodata) -> Seen:
     """A source checks its pixels itself, block by block; their spread is that of a few images."""
     if fitted is None:
         _agrees(source.shape[1:], estimator.image_shape)
     else:
         _same_shape(source.shape, fitted)
     few = np.unique(np.linspace(0, len(source) - 1, _IMAGES_LOOKED_AT, dtype=np.int64))
-    low, high = (0.0, 255.0) if source.dtype == np.uint8 else _range(source[few])
+    low, high = (0.0, 255.0) if source.dtype == np.uint8 else _range(source[few], nodata)
     H, W, c = source.shape[1:]
     return Seen(source, (int(H), int(W), int(c)), False, high - low, low=low)
 
 
-def _look_at_array(estimator: BaseEstimator, X: Any, fitted: Shape | None) -> Seen:
+def _look_at_array(estimator: BaseEstimator, X: Any, fitted: Shape | None, nodata: Nodata) -> Seen:
     is_rows = len(X.shape) == 2
     if fitted is not None:
         _same_shape(tuple(X.shape), fitted)
     names = None
     if is_rows:
         probe = copy.copy(estimator)  # scikit-learn writes what it finds into the estimator
-        X = np.asarray(validate_data(probe, X, reset=fitted is None, dtype="numeric"))
+        finite = {"ensure_all_finite": nodata is None}
+        try:
+            X = np.asarray(validate_data(probe, X, reset=fitted is None, dtype="numeric", **finite))
+        except ValueError as error:
+            refuse_missing(error)
+            raise
         names = getattr(probe, "feature_names_in_", None)
         shape = _flat_shape(estimator, X.shape[1]) if fitted is None else fitted
     else:
-        X = np.asarray(check_array(X, allow_nd=True, dtype="numeric", input_name="X"))
+        try:
+            X = np.asarray(check_array(X, allow_nd=True, dtype="numeric", input_name="X", ensure_all_finite=nodata is None))
+        except ValueError as error:
+            refuse_missing(error)
+            raise
         H, W, c = X.shape[1:] if X.ndim == 4 else (*X.shape[1:], 1)
         shape = (int(H), int(W), int(c))
         if fitted is None:
             _agrees(shape, estimator.image_shape)
     if 0 in shape:
         raise ValueError(f"images of shape {tuple(shape)} (height, width, channels) have no pixels; {_EXPECTED}")
-    low, high = _range(X)
+    low, high = _range(X.reshape(len(X), *shape), nodata)
     return Seen(X.reshape(len(X), *shape), shape, is_rows, high - low, names, low)
 
 
@@ -155,10 +172,13 @@ def _as_array(X: Any) -> Any:
     return X
 
 
-def _range(X: Array) -> tuple[float, float]:
-    """Least and largest pixel, which must be numbers that features can be computed from."""
+def _range(X: Array, nodata: Nodata = None) -> tuple[float, float]:
+    """Least and largest pixel of those that have data, which must be numbers that features can be computed from."""
     if X.dtype.kind not in "uifb":
         raise ValueError(f"pixels must be whole or real numbers; got an array of {X.dtype}")
+    X = X if nodata is None else with_data(X, nodata)
+    if not X.size:
+        return 0.0, 0.0
     low, high = float(X.min()), float(X.max())
     if max(high, -low) > LARGEST_REAL:
         raise ValueError(f"X contains values too large for float32 features: {low:g} to {high:g}; rescale the images to 0..255")

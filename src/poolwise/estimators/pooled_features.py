@@ -16,10 +16,10 @@ from poolwise.engine.threads import Threads
 from poolwise.estimators.checks import warn_if_restless
 from poolwise.estimators.images import look_at, remember, warn_of_small_cells
 from poolwise.estimators.learned import WhatWasLearned
+from poolwise.estimators.missing import counted, warned
 from poolwise.estimators.notebook import ShowsItsCodes
 from poolwise.estimators.parts import HasParts
 from poolwise.estimators.targets import targets_for
-from poolwise.method.band_statistics import names_of_bands
 from poolwise.method.bands import Bands
 from poolwise.method.candidates import Candidates
 from poolwise.method.descriptors import Descriptor
@@ -37,6 +37,7 @@ from poolwise.method.selection import WayName
 from poolwise.method.selection.choosing import Selection
 from poolwise.method.symmetry import SymmetryName
 from poolwise.method.whitening import ZCA
+from poolwise.support.missing import Nodata
 from poolwise.support.parameters import AUTO, Choice
 from poolwise.support.progress import Stages
 from poolwise.support.randomness import seed_of
@@ -106,6 +107,9 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         Beside the codes, mean, spread, least and largest number of each band in each cell, standardised: 4 × channels × cells
         more features, at hardly any cost. For images in which brightness or colour itself says something, such as
         reflectances: contrast normalisation takes these out of patches.
+    nodata : "nan", float or None, default=None
+        Pixels of which any band holds this number, or is not finite, have no data: patches that touch one are left out in `fit`
+        and `transform`; a cell without any other gets zeros, the mean of all. None: NaN is refused. See docs/files.md.
     n_patches : int, default=200_000
         Random patches to learn from. Memory of `fit`: n_patches × patch height × width × channels × 4 bytes and, with
         candidates, about 25 M² bytes.
@@ -186,6 +190,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         symmetry: SymmetryName = "auto",
         bands: BandsName = "auto",
         statistics: bool = False,
+        nodata: Nodata = None,
         n_patches: int = 200_000,
         n_super_patches: int | None = None,
         image_shape: tuple[int, ...] | None = None,
@@ -206,6 +211,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         self.symmetry = symmetry
         self.bands = bands
         self.statistics = statistics
+        self.nodata = nodata
         self.n_patches = n_patches
         self.n_super_patches = n_super_patches
         self.image_shape = image_shape
@@ -308,7 +314,8 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         """Features of images, (n, H, W, c) to (n, n_features) float32. Memory beyond the result does not grow with n."""
         images, stages = self.look_at(X), Stages(bool(self.verbose), "PooledFeatures ")
         with Threads(self.n_jobs) as engine:
-            return extract(self._ready, images, engine=engine, stages=stages)
+            found = extract(self._ready, images, engine=engine, stages=stages)
+        return warned(self.layer_, images, found)
 
     def transform_blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """What `transform` computes, block after block and never all of it at once: (rows, features of these images).
@@ -322,7 +329,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
 
     def _blocks(self, images: Array | ImageSource) -> Iterator[tuple[slice, Array]]:
         with Threads(self.n_jobs) as engine:
-            yield from feature_blocks(self._ready, images, engine)
+            yield from counted(self.layer_, images, feature_blocks(self._ready, images, engine))
 
     def look_at(self, X: Any) -> Array | ImageSource:
         """Images as (n, H, W, c), checked against those seen in `fit`; a source stays as it is."""
@@ -376,24 +383,10 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         `pool2x2_r0c1_nystrom17`; statistics of bands `pool2x2_r0c1_band3_mean`, behind all others."""
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)
-        layer = self.layer_
-        if layer.projection is not None:
-            outputs = [f"{layer.projection.kind}{k}" for k in range(len(layer.projection.T))]
-        else:
-            outputs = layer.pooling.names(
-                [f"code{k}{side}" for side in layer.encoder.side_names for k in range(len(layer.codes))]
-            )
-        names = [
-            f"pool{rows}x{columns}_r{i}c{j}_{output}"
-            for some in (outputs, names_of_bands(layer.image_shape[2]) if layer.statistics is not None else [])
-            for rows, columns in layer.pooling.grids
-            for i in range(rows)
-            for j in range(columns)
-            for output in some
-        ]
-        return np.asarray(names, dtype=object)
+        return np.asarray(self.layer_.names, dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float32"]
+        tags.input_tags.allow_nan = self.nodata is not None
         return tags

@@ -129,6 +129,11 @@ class StackedFeatures(TransformerMixin, BaseEstimator):
         found = list(self.layers)
         if not 1 <= len(found) <= MOST_LAYERS or not all(isinstance(one, PooledFeatures) for one in found):
             raise ParameterError(f"layers must be 1 to {MOST_LAYERS} PooledFeatures; got {self.layers!r}")
+        if any(one.nodata is not None for one in found):
+            raise ParameterError(
+                "maps of a layer have no pixels without data, so a stack cannot leave these out; use one layer for {nodata}",
+                nodata=next(one.nodata for one in found if one.nodata is not None),
+            )
         if any(one.image_shape is not None for one in found[1:]):
             raise ParameterError("image_shape is for the first layer; the others see maps")
         if any(one.statistics for one in found[1:]):

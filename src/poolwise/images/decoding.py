@@ -23,6 +23,7 @@ from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 from poolwise.images.errors import ImageError, reason_of
 from poolwise.images.tiff import MAGIC, Stack, read_tiff
 from poolwise.support.files import NotRegularError, open_regular
+from poolwise.support.missing import Nodata, can_be_missing, missing_pixels
 from poolwise.support.types import Array
 
 FORMATS = ("PNG", "JPEG", "BMP", "PPM", "WEBP", "TIFF")
@@ -61,6 +62,8 @@ class Decoder:
         Of a TIFF with several pages, planes or times.
     stack : {"max", "channels", None}
         Of such a TIFF take the largest number of all pages, or each page as a band.
+    nodata : "nan", number or None
+        What pixels without data hold; a resized pixel that one of them contributes to holds it too. None: NaN is refused.
     max_pixels : int
         Pillow has a limit of its own at 179 million.
     """
@@ -72,6 +75,7 @@ class Decoder:
     channels: tuple[int, ...] | None = None
     page: int | None = None
     stack: Stack = None
+    nodata: Nodata = None
 
     def __call__(self, path: str) -> Array:
         """(H, W, c); ImageError for whatever goes wrong."""
@@ -125,9 +129,25 @@ class Decoder:
 
     def _finish(self, path: str, pixels: Array) -> Array:
         """(H, W, c): cropped and resized, with the bands asked for."""
-        pixels = self._shape(pixels if pixels.ndim == 3 else pixels[:, :, None])
+        pixels, missing = pixels if pixels.ndim == 3 else pixels[:, :, None], None
+        if self.nodata is not None and can_be_missing(pixels.dtype, self.nodata):
+            missing = missing_pixels(pixels, self.nodata)
+            pixels = np.where(missing[:, :, None], pixels.dtype.type(0), pixels)
+            missing = self._shape(missing[:, :, None].astype(np.float32))[:, :, 0] > 0
+        pixels = self._in_bands(path, self._shape(pixels))
+        if missing is None or not missing.any():
+            return pixels
+        pixels = pixels.copy()
+        pixels[missing] = np.nan if isinstance(self.nodata, str) else self.nodata
+        return pixels
+
+    def _in_bands(self, path: str, pixels: Array) -> Array:
         if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
-            raise ImageError(path, "it has pixels that are NaN or infinite; give them a number, or remove the file")
+            raise ImageError(
+                path,
+                "it has pixels that are NaN or infinite; leave them out with {nodata}, or give them a number",
+                nodata="nan",
+            )
         if self.channels is not None:
             if max(self.channels) >= pixels.shape[2]:
                 raise ImageError(

@@ -14,6 +14,7 @@ from poolwise.images.skipping import first_usable, without_unusable
 from poolwise.images.sources import ArrayImages, FileImages, Images
 from poolwise.images.stored import map_npy, read_npz
 from poolwise.images.tiff import Stack
+from poolwise.support.missing import Nodata, NodataKind
 from poolwise.support.parameters import NAME, ParameterError
 from poolwise.support.progress import Update, silent
 from poolwise.support.types import Array
@@ -34,6 +35,7 @@ def open_images(
     channels: Sequence[int] | None = None,
     page: int | None = None,
     stack: Stack = None,
+    nodata: Nodata = None,
     on_error: Literal["raise", "skip"] = "raise",
     max_pixels: int = MAX_PIXELS,
     memory: int = 512 * 2**20,
@@ -66,6 +68,9 @@ def open_images(
         Which one of a TIFF with several pages, planes or times.
     stack : {"max", "channels", None}
         Of such a TIFF take the largest number over all, or each page as a band. With neither `page` nor `stack` it is refused.
+    nodata : "nan", float or None
+        What pixels without data hold, as given to `PooledFeatures`. NaN is then let through, and a resized pixel that one of
+        them contributes to has no data either. None: NaN is refused. Arrays too.
     on_error : {"raise", "skip"}
         What to do with a file that cannot be used. "raise" when one is met, or "skip": decode all files now, leave those
         out and list them in `skipped`; more than one in a hundred (and more than one), or 20 in a row, are an error.
@@ -86,6 +91,7 @@ def open_images(
     """
     if on_error not in ("raise", "skip"):
         raise ParameterError(f"{{on_error}} must be 'raise' or 'skip'; got {on_error!r}", on_error=NAME)
+    nodata = NodataKind().check("nodata", nodata)
     decode = Decoder(
         _check_size(resize),
         bool(crop),
@@ -94,6 +100,7 @@ def open_images(
         None if channels is None else _check_channels(channels),
         None if page is None else _count("page", page, 0),
         _check_stack(stack),
+        nodata,
     )
     if resize is not None and decode.resize is not None and decode.resize[0] * decode.resize[1] > max_pixels:
         raise ParameterError("{resize} is more than {max_pixels}; give a smaller size", resize=resize, max_pixels=max_pixels)
@@ -104,7 +111,7 @@ def open_images(
             raise ValueError(
                 "resize, crop, grey, channels, page and stack are for image files; change the array itself before it is given"
             )
-        found.labels = _labels(labels, found.labels, len(found))
+        found.labels, found.nodata = _labels(labels, found.labels, len(found)), nodata
         return found
     listing = Listing(found.root, found.names, _labels(labels, found.labels, len(found.names)))
     row, first = (
@@ -115,6 +122,7 @@ def open_images(
     if first.notes:
         warn_user(f"{show(listing.names[row])}: {'; '.join(first.notes)}. The same is done with the other files.")
     source = FileImages(listing, decode, (row, first.pixels), budget)
+    source.nodata = nodata
     return source if on_error == "raise" else without_unusable(source, n_jobs, update)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from poolwise.images.decoding import Decoder
 from poolwise.images.errors import ImageError, show
 from poolwise.images.listing import Listing
+from poolwise.support.missing import Nodata, missing_pixels
 from poolwise.support.parameters import LARGEST_REAL, Example
 from poolwise.support.types import Array, ImageSource
 
@@ -25,11 +26,13 @@ class Images(ImageSource):
     names : n paths relative to the folder or list, or row numbers
     skipped : list of (path, reason)
         Files left out by on_error="skip".
+    nodata : what pixels without data hold, if any may be without
     """
 
     labels: Array | None
     names: Sequence[str] | Sequence[int]
     skipped: list[tuple[str, str]]
+    nodata: Nodata = None
 
     def __getitem__(self, rows: Any) -> Array:
         """(rows, H, W, c), or (H, W, c) for one row number."""
@@ -73,10 +76,18 @@ class ArrayImages(Images):
     def _block(self, rows: slice | Array) -> Array:
         block = self._array[rows]
         if self.dtype.kind == "f" and not (np.abs(block) <= LARGEST_REAL).all():  # also False for NaN
-            bad = np.flatnonzero(~(np.abs(block) <= LARGEST_REAL).all(axis=(1, 2, 3)))[0]
+            usable = np.abs(block) <= LARGEST_REAL
+            if self.nodata is not None:
+                usable |= missing_pixels(block, self.nodata)[..., None]
+            if usable.all():
+                return block
+            bad = np.flatnonzero(~usable.all(axis=(1, 2, 3)))[0]
             row = range(len(self))[rows][bad] if isinstance(rows, slice) else rows[bad]
             raise ImageError(
-                self._name, f"image {row} has pixels that are NaN, infinite or above {LARGEST_REAL:g}; expected about 0..255"
+                self._name,
+                f"image {row} has pixels that are NaN, infinite or above {LARGEST_REAL:g}; expected about 0..255, or "
+                f"leave them out with {{nodata}}",
+                nodata="nan",
             )
         return block
 

@@ -292,11 +292,23 @@ def nearest_only(Z: Array) -> None:
 
 
 @compiled()
-def extract_block(planes: Array, cut: Patches, folded: Dictionary, cells: Atoms, tiling: Tiling, atoms: Array) -> None:
+def silence(Z: Array, has_data: Array) -> None:
+    """Responses become 0, and so does what is activated of them, at positions without data; has_data : (len(Z),)"""
+    for n in range(len(Z)):
+        if not has_data[n]:
+            Z[n] = 0.0
+
+
+@compiled()
+def extract_block(
+    planes: Array, cut: Patches, folded: Dictionary, cells: Atoms, tiling: Tiling, has_data: Array, atoms: Array
+) -> None:
     """Images to pooled atoms: patches, contrast, one GEMM per tile, activation and pooling while the tile is in cache.
 
     planes : (n, c, H, W) float32    atoms : (n, rows, columns, width) float32, filled in; width = outputs, outputs² for OUTER,
-    2 outputs for BOTH
+    2 outputs for BOTH    has_data : (n, h, w) bool, the positions that are pooled, or (0, 0, 0) for all
+
+    Activations are never negative, so one of 0 changes no sum, no square and no maximum.
     """
     n, c, H, W = planes.shape
     ph, pw, stride = cut.height, cut.width, cut.stride
@@ -319,7 +331,7 @@ def extract_block(planes: Array, cut: Patches, folded: Dictionary, cells: Atoms,
     atoms[:] = -np.inf if how == MAX else 0.0
     if how == BOTH:
         atoms[:, :, :, sides * K :] = -np.inf
-    parts = 2 if how == BOTH else 1
+    parts, everywhere = 2 if how == BOTH else 1, np.ones(0, np.bool_)
     for i in range(n):
         if cut.use_contrast:
             contrast(planes[i], ph, pw, stride, cut.use_std, cut.offset, mean, gain)
@@ -330,6 +342,7 @@ def extract_block(planes: Array, cut: Patches, folded: Dictionary, cells: Atoms,
                 S = strips[: pw * c * high * wide].reshape(pw * c, high * wide)
                 shifted_strips(planes[i], pw, stride, y0 * stride, high, x0, wide, S)
                 m, g = mean[y0:y1, x0:x1].copy().reshape(-1), gain[y0:y1, x0:x1].copy().reshape(-1)
+                present = has_data[i, y0:y1, x0:x1].copy().reshape(-1) if len(has_data) else everywhere
                 if outer:
                     group_by_atom((y0, x0), y1 - y0, wide, y_edges, x_edges, row, end)
                 even = evenly(len(m), rows)
@@ -352,6 +365,8 @@ def extract_block(planes: Array, cut: Patches, folded: Dictionary, cells: Atoms,
                             triangle(Z, folded.D)
                         elif folded.activation == NEAREST:
                             nearest_only(Z)
+                        if len(has_data):
+                            silence(Z, present[n0:n1])
                         to = min(k + q, K)
                         if outer:
                             activate_rows(Z, row[n0:n1], k, to - k, K, signs, thetas, F)

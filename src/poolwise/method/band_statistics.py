@@ -5,7 +5,7 @@
 
 The cells are those of the pooling's grids, laid over pixels. Mean and variance of s are learned in `fit` by the formula of the
 outputs (stage 8): for all cells together, or for each. So they count as much as outputs do; a larger weight was no better on
-held-out training images (docs/parts.md).
+held-out training images (docs/parts.md). Pixels without data, NaN, are left out; a cell without any other gets the mean of all.
 
 s : (n, cells, 4c)    x : (n, cells · 4c)
 """
@@ -16,6 +16,7 @@ import numpy as np
 
 from poolwise.engine import Engine
 from poolwise.kernels.bands import band_atoms
+from poolwise.method.nodata import mean_with_data, nan_pixels
 from poolwise.method.pooling.cells import cut_cells
 from poolwise.method.scale import Scale, Standardize
 from poolwise.method.statistics import Moments
@@ -32,7 +33,7 @@ Grids = Iterable[tuple[int, int]]
 
 
 def statistics_of(images: Array, grids: Grids) -> Array:
-    """The formula, in float64: (n, H, W, c) to (n, cells, 4c).
+    """The formula, in float64: (n, H, W, c) to (n, cells, 4c); NaN in cells where all pixels are.
 
     >>> statistics_of(np.array([[[[1], [3]]]]), [(1, 1)]).tolist()
     [[[2.0, 1.0, 1.0, 3.0]]]
@@ -41,19 +42,42 @@ def statistics_of(images: Array, grids: Grids) -> Array:
     cells = cut_cells(x.shape[1:3], grids)
     for top, bottom, left, right in cells.corners:
         part = x[:, cells.y_edges[top] : cells.y_edges[bottom], cells.x_edges[left] : cells.x_edges[right]]
-        each = part.mean(axis=(1, 2)), part.std(axis=(1, 2)), part.min(axis=(1, 2)), part.max(axis=(1, 2))
-        found.append(np.concatenate(each, axis=1))
+        found.append(np.concatenate(_each(part, ~np.isnan(part)), axis=1))
     return np.stack(found, axis=1)
+
+
+def _each(x: Array, has: Array) -> tuple[Array, ...]:
+    """Mean, spread, least and largest, (n, c) each, of pixels that have data."""
+    over, count = (1, 2), has.sum(axis=(1, 2))
+    some = np.maximum(count, 1)
+    mean = x.sum(over, where=has) / some
+    spread = np.sqrt(((x - mean[:, None, None]) ** 2).sum(over, where=has) / some)
+    each = mean, spread, x.min(over, where=has, initial=np.inf), x.max(over, where=has, initial=-np.inf)
+    return tuple(np.where(count, one, np.nan) for one in each)
 
 
 def band_statistics(images: Array, grids: Grids, symmetry: SymmetryName) -> Array:
     """The same, (n, cells, 4c) float32, averaged over copies and compiled: a pass over the pixels of each."""
-    views, grids = copies(images, symmetry), tuple(grids)
+    grids, missing = tuple(grids), nan_pixels(images)
+    if missing is not None:
+        return _around(images, np.asarray(missing.any(axis=(1, 2))), grids, symmetry)
+    views = copies(images, symmetry)
     total = _of_view(next(views), grids)
     for view in views:
         total += _of_view(view, grids)
     total /= N_COPIES[symmetry]
     return total
+
+
+def _around(images: Array, some: Array, grids: tuple[tuple[int, int], ...], symmetry: SymmetryName) -> Array:
+    """The same where some images have pixels without data; these take the formula."""
+    of_some, n_views = mean_with_data([statistics_of(view, grids) for view in copies(images[some], symmetry)])
+    of_some[n_views == 0] = np.nan
+    found = np.empty((len(images), *of_some.shape[1:]), np.float32)
+    found[some] = of_some
+    if not some.all():
+        found[~some] = band_statistics(images[~some], grids, symmetry)
+    return found
 
 
 def _of_view(images: Array, grids: Grids) -> Array:

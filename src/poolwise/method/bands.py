@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from poolwise.method.nodata import nan_pixels
 from poolwise.support.blocks import spans
-from poolwise.support.parameters import ParameterError
+from poolwise.support.parameters import NAME, ParameterError
 from poolwise.support.types import Array, ImageSource
 
 LEVEL, SPREAD, LARGEST = 128.0, 40.0, 255.0
@@ -46,6 +47,7 @@ class Banded(ImageSource):
         n, H, W, c = images.shape
         self.images, self.bands = images, bands
         self.shape, self.dtype = (n, H, W, c), np.dtype(np.float32)
+        self.is_masked = bool(getattr(images, "is_masked", False))
 
     def __getitem__(self, rows: Any) -> Array:
         return self.bands(np.asarray(self.images[rows]))
@@ -53,6 +55,8 @@ class Banded(ImageSource):
 
 def learn_bands(images: Array | ImageSource) -> Bands:
     """Mean 128 and standard deviation 40 of each band, over up to 5,000 images spread evenly; a constant band becomes 128.
+
+    Pixels without data, NaN, are left out.
 
     >>> images = np.random.default_rng(0).normal(5000, 7, (20, 8, 8, 2))
     >>> x = learn_bands(images)(images)
@@ -62,17 +66,33 @@ def learn_bands(images: Array | ImageSource) -> Bands:
     n, H, W, _ = images.shape
     rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_IMAGES)).astype(np.intp))
     blocks = [rows[span] for span in spans(len(rows), max(1, _PIXELS_AT_ONCE // (H * W)))]
-    centre = np.asarray(images[rows[:1]], np.float64).mean(axis=(0, 1, 2))  # sums of squares of small numbers keep their digits
-    total, squares = np.zeros_like(centre), np.zeros_like(centre)
+    centre = _first_mean(images, rows)  # sums of squares of small numbers keep their digits
+    total, squares, count = np.zeros_like(centre), np.zeros_like(centre), 0
     for block in blocks:
-        x = np.asarray(images[block], np.float64) - centre
-        total += x.sum(axis=(0, 1, 2))
-        squares += (x**2).sum(axis=(0, 1, 2))
-    count = len(rows) * H * W
+        x = _data(np.asarray(images[block], np.float64)) - centre
+        total += x.sum(axis=tuple(range(x.ndim - 1)))
+        squares += (x**2).sum(axis=tuple(range(x.ndim - 1)))
+        count += x[..., 0].size
     mean = total / count
     std = np.sqrt(np.maximum(squares / count - mean**2, 0))
     gain = np.where(std > 0, SPREAD / np.where(std > 0, std, 1), 0)
     return Bands(gain.astype(np.float32), (LEVEL - gain * (mean + centre)).astype(np.float32))
+
+
+def _data(x: Array) -> Array:
+    """(n, H, W, c) pixels: all of them, or (pixels, c), those that have data where some have not."""
+    missing = nan_pixels(x)
+    return x if missing is None else x[~missing]
+
+
+def _first_mean(images: Array | ImageSource, rows: Array) -> Array:
+    """(c,) means of the first image that has data."""
+    for row in rows:
+        x = _data(np.asarray(images[np.array([row])], np.float64))
+        if x.size:
+            first: Array = x.mean(axis=tuple(range(x.ndim - 1)))
+            return first
+    raise ParameterError(f"none of the {len(rows):,} images looked at has a pixel with data ({{nodata}})", nodata=NAME)
 
 
 def bands_of_ranges(ranges: Sequence[tuple[float, float]], channels: int) -> Bands:

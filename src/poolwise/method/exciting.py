@@ -7,6 +7,7 @@ import numpy as np
 
 from poolwise.engine import Engine
 from poolwise.method.layer import Layer
+from poolwise.method.nodata import filled, nan_pixels
 from poolwise.support.types import Array, ImageSource
 
 _IMAGES = 400
@@ -38,8 +39,12 @@ def exciting_windows(layer: Layer, images: Array | ImageSource, *, engine: Engin
 
 def _responses(row: int, images: Array | ImageSource, layer: Layer, codes: Array) -> tuple[Array, Array]:
     """Of one image: the largest response of each code, and the position that has it."""
-    pixels = np.asarray(images[row : row + 1], np.float32)[0]
+    block = np.asarray(images[row : row + 1], np.float32)
+    missing = nan_pixels(block)
+    pixels = block[0] if missing is None else filled(block, missing)[0]
     P = layer.descriptor.band(pixels, slice(0, layer.positions[0]))
     Z = layer.whitening(P.reshape(-1, P.shape[2]).astype(np.float32)) @ codes.T
+    if missing is not None:
+        Z[~layer.descriptor.with_data(missing).ravel()] = -np.inf
     where = Z.argmax(axis=0)
     return Z[where, np.arange(len(codes))], where

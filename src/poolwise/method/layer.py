@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from poolwise.method.band_statistics import statistics_of
+from poolwise.method.band_statistics import names_of_bands, statistics_of
 from poolwise.method.descriptors import Descriptor
 from poolwise.method.encoders import Encoder
+from poolwise.method.nodata import filled, mean_with_data
 from poolwise.method.nystrom import Projection
 from poolwise.method.pooling import Pooling
 from poolwise.method.scale import Scale
@@ -93,6 +94,23 @@ class Layer:
         return replace(self, codes=codes, projection=projection, pictures=None)
 
     @property
+    def names(self) -> list[str]:
+        """Of each feature, in their order: cell by cell, then statistics of bands cell by cell."""
+        if self.projection is not None:
+            outputs = [f"{self.projection.kind}{k}" for k in range(len(self.projection.T))]
+        else:
+            outputs = self.pooling.names([f"code{k}{side}" for side in self.encoder.side_names for k in range(len(self.codes))])
+        bands = names_of_bands(self.image_shape[2]) if self.statistics is not None else []
+        return [
+            f"pool{rows}x{columns}_r{i}c{j}_{number}"
+            for numbers in (outputs, bands)
+            for rows, columns in self.pooling.grids
+            for i in range(rows)
+            for j in range(columns)
+            for number in numbers
+        ]
+
+    @property
     def multiply_adds(self) -> dict[str, int]:
         """Multiplications with an addition per image, by stage."""
         (h, w), (K, r), d = self.positions, self.codes.shape, len(self.whitening.W)
@@ -109,25 +127,40 @@ class Layer:
         return self.encoder(self.whitening(P), self.codes)
 
     def features(self, images: Array) -> Array:
-        """The method, in float64 and without a trick: (n, H, W, c) to (n, n_features). Memory grows with n."""
+        """The method, in float64 and without a trick: (n, H, W, c) to (n, n_features). Memory grows with n.
+
+        Patches that touch a pixel without data, NaN, are left out: cells pool the others.
+        """
         views = list(copies(np.asarray(images, np.float64), self.symmetry))
-        x = self.pooling.normalized(np.mean([self._statistics(view) for view in views], axis=0))  # (n, cells, width)
+        x, n_views = mean_with_data([self._statistics(view) for view in views])
+        x = self.pooling.normalized(x)  # (n, cells, width)
         x = (x - self.scale.mean) / self.scale.spread
+        x[n_views == 0] = 0  # a cell without data has the mean of all
         if self.projection is not None:
             x = x @ self.projection.T.T  # ΛV x in every cell
         x = x.reshape(len(x), -1)
         if self.statistics is None:
             return x
-        s = np.mean([statistics_of(view, self.pooling.grids) for view in views], axis=0)
+        s, n_views = mean_with_data([statistics_of(view, self.pooling.grids) for view in views])
         s = (s - self.statistics.mean) / self.statistics.spread
+        s[n_views == 0] = 0
         return np.hstack([x, s.reshape(len(x), -1)])
 
     def _statistics(self, images: Array) -> Array:
-        P = self.descriptor(images)  # (n, h, w, d) patches, contrast-normalised
+        missing = np.asarray(np.isnan(images).any(axis=3))  # pixels without data
+        has_data = self.descriptor.with_data(missing) if missing.any() else np.ones((len(images), *self.positions), np.bool_)
+        P = self.descriptor(filled(images, missing))  # (n, h, w, d) patches, contrast-normalised
         n, h, w, d = P.shape
         P = self.whitening(P.reshape(-1, d))  # Wᵀ (p - m)
         F = self.encoder(P, self.codes.astype(np.float64))  # (n · h · w, outputs) activations
-        return np.stack([self.pooling.statistics(f) for f in F.reshape(n, h, w, -1)])
+        return np.stack([self.pooling.statistics_of(*one) for one in zip(F.reshape(n, h, w, -1), has_data, strict=True)])
+
+    def has_data(self, images: Array) -> Array:
+        """(n,) whether an image has any patch without a pixel that is NaN, as it is or turned."""
+        missing = np.isnan(images[..., :1])
+        turned = [self.descriptor.with_data(view[..., 0]).any(axis=(1, 2)) for view in copies(missing, self.symmetry)]
+        found: Array = np.any(turned, axis=0)
+        return found
 
     def outputs_of(self, codes: Array) -> Array:
         """Indices of the outputs of some codes: side by side."""

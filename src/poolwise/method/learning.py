@@ -17,6 +17,7 @@ from poolwise.method.exciting import exciting_windows
 from poolwise.method.extraction import band_feature_blocks, feature_blocks, pooled_blocks, prepare
 from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
+from poolwise.method.nodata import cells_with_data, check_labelled, check_windows, rows_with_data
 from poolwise.method.pooling import Pooling
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Scale, Standardize
@@ -197,7 +198,7 @@ def learn_directions(
     ready, stream, done = prepare(layer), CovarianceStream(width, engine), 0
     with stages.stage("directions", min(about, len(images))) as update:
         for _, pooled in pooled_blocks(ready, images, engine, about=about):
-            stream.add((pooled if _is_shared(recipe.scale) else layer.scale(pooled)).reshape(-1, width))
+            stream.add(rows_with_data(pooled if _is_shared(recipe.scale) else layer.scale.around(pooled)))
             done += len(pooled)
             update(min(done, about))
         layer, C = _standardized(layer, recipe.scale, stream.moments())
@@ -283,17 +284,15 @@ def learn_candidates(
     with stages.stage("covariance", samples) as update:
         if recipe.n_super_patches is not None:
             for X in super_patch_blocks(layer, images, recipe.n_super_patches, rng=rng, engine=engine):
-                stream.add(X)
+                stream.add(rows_with_data(X[:, None]))
                 done += len(X)
                 update(done)
         else:
-            shared = _is_shared(standardize)
-            ready = ready if shared else prepare(replace(layer, statistics=None))
-            blocks = (pooled_blocks if shared else feature_blocks)(ready, images, engine)
-            for rows, X in blocks:
-                stream.add(X.reshape(-1, outputs))
+            for rows, pooled in pooled_blocks(ready, images, engine):
+                stream.add(rows_with_data(pooled if _is_shared(standardize) else layer.scale.around(pooled)))
                 update(rows.stop)
         moments = stream.moments()
+    check_windows(moments.n, recipe.n_super_patches)
     layer, C = _standardized(layer, standardize, moments)
     return Candidates(layer, Statistics(C, moments.n), seed, pooling)
 
@@ -324,7 +323,8 @@ def learn_with_targets(
 ) -> Candidates:
     """The same for selection with labels, in one pass: the scale of every output, and how one output a code goes with targets.
 
-    A code is judged by its first output on a coarse grid, which is as good as all of its outputs, and far smaller.
+    A code is judged by its first output on a coarse grid, which is as good as all of its outputs, and far smaller. Images that
+    have no data in a whole cell of that are left out.
     """
     layer, pooling = _of_first_order(layer)
     own, M, outputs = layer.pooling.grids, len(layer.codes), layer.n_outputs
@@ -340,12 +340,14 @@ def learn_with_targets(
     ready = prepare(replace(layer, pooling=layer.pooling.but(grid=list(grids))))
     with stages.stage("covariance", len(images)) as update:
         for rows, pooled in pooled_blocks(ready, images, engine):
-            seen = pooled[:, first : first + n_coarse, :M].reshape(len(pooled), -1)
-            stream.add(np.hstack([seen, targets[rows]]).astype(np.float32, copy=False))
+            whole = cells_with_data(pooled[:, first : first + n_coarse]).all(axis=1)
+            seen = pooled[whole, first : first + n_coarse, :M].reshape(int(whole.sum()), n_coarse * M)
+            stream.add(np.hstack([seen, targets[rows][whole]]).astype(np.float32, copy=False))
             if recipe.scale is not None:
                 moments.update(pooled[:, :n_own].reshape(-1, len(moments.mean)))
             update(rows.stop)
         found = stream.moments()
+    check_labelled(found.n, len(images), coarse)
     if recipe.scale is not None:
         layer = replace(layer, scale=recipe.scale.learned(moments, outputs))
     offset = 0.0 if recipe.scale is None else recipe.scale.offset

@@ -16,6 +16,7 @@ _PLAIN: dict[str, Any] = {
     "symmetry": None,
     "bands": "auto",
     "statistics": False,
+    "nodata": None,
     "n_patches": 400_000,
 }
 PRESETS: dict[str, dict[str, Any]] = {

@@ -19,6 +19,7 @@ from poolwise.method.scale import SCALES, Standardize
 from poolwise.method.selection import WAYS, WayName
 from poolwise.method.symmetry import SymmetryName, check_symmetry
 from poolwise.method.whitening import WHITENINGS, ZCA
+from poolwise.support.missing import Nodata, NodataKind
 from poolwise.support.parameters import AUTO, Choice, Described, Family, Flag, ParameterError, Whole, parameter
 
 BandsName = Literal["auto", "standardize"] | Sequence[tuple[float, float]] | None
@@ -74,6 +75,9 @@ class Recipe(Described):
     statistics: bool = parameter(
         False, Flag("--no-statistics"), "Also mean, spread, least and largest number of each band and cell."
     )
+    nodata: Nodata = parameter(
+        None, NodataKind(), "What pixels without data hold, which are left out: nan, or a number such as 0 or -9999."
+    )
     n_patches: int = parameter(200_000, Whole(), "Random patches to learn from; fewer need less memory.", "--patches")
     n_super_patches: int | None = parameter(
         None, Whole(2, none=True), "Random windows for the covariance; none: every cell.", "--super-patches"
@@ -85,6 +89,8 @@ class Recipe(Described):
         recipe = replace(self, **values)
         recipe = replace(recipe, encoder=recipe.encoder.decided(pairs=recipe.pooling.multiplies_outputs))
         recipe.check_choice()
+        if recipe.nodata is not None:
+            recipe.descriptor.check_nodata()
         if recipe.projection == "pca" and recipe.n_candidates is not None and recipe.pooling.first_order() != recipe.pooling:
             raise ParameterError(
                 "{projection} projects one number of each output, and {pooling} has others; leave the projection out",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from poolwise.method.nodata import cells_with_data
 from poolwise.support.lazy import np
 from poolwise.support.parameters import Choice, Family, Number, Part, parameter
 
@@ -66,9 +67,16 @@ class Scale:
     def is_per_cell(self) -> bool:
         return self.mean.ndim == 2
 
-    def __call__(self, pooled: Array) -> Array:
-        """(n, cells, outputs) pooled activations to standardised ones, float32."""
+    def around(self, pooled: Array) -> Array:
+        """The same as a call, but NaN in cells without data."""
         standard: Array = (pooled - self.mean.astype(np.float32)) / self.spread.astype(np.float32)
+        return standard
+
+    def __call__(self, pooled: Array) -> Array:
+        """(n, cells, outputs) pooled activations to standardised ones, float32; 0, the mean, in cells without data (NaN)."""
+        standard = self.around(pooled)
+        if np.isnan(pooled[..., 0]).any():
+            standard[~cells_with_data(pooled)] = 0
         return standard
 
     def keep(self, outputs: Array) -> Scale:

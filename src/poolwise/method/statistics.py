@@ -9,7 +9,7 @@ X : (samples, M)    mean : (M,)    Q : (M, M), or its diagonal (M,) where the co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from poolwise.support.blocks import spans
 from poolwise.support.lazy import np
@@ -24,6 +24,8 @@ _ROWS_PER_BUFFER = 4096
 
 class Moments:
     """Streaming first and second moments; memory is M² (or M), whatever the number of samples.
+
+    With `diagonal`, a number that is NaN is left out of its column's moments; n is then (M,), the samples of each.
 
     Parameters
     ----------
@@ -45,7 +47,7 @@ class Moments:
     """
 
     def __init__(self, n_features: int, *, diagonal: bool = False) -> None:
-        self.n = 0
+        self.n: Any = 0
         self.diagonal = diagonal
         self.mean = np.zeros(n_features)
         self.scatter = np.zeros(n_features if diagonal else (n_features, n_features))
@@ -55,6 +57,8 @@ class Moments:
         """The moments of one block about its own mean: mean and variances in float64, the full scatter in X's precision."""
         X = np.asarray(X, np.result_type(X, np.float32))
         part = cls(X.shape[1], diagonal=diagonal)
+        if diagonal and np.isnan(X).any():
+            return part._around(X)
         part.n = len(X)
         if part.n:
             part.mean = X.mean(axis=0, dtype=np.float64)
@@ -65,26 +69,36 @@ class Moments:
                 part.scatter = (centred.T @ centred).astype(np.float64)
         return part
 
+    def _around(self, X: Array) -> Self:
+        """The moments of the numbers that are there."""
+        here = ~np.isnan(X)
+        self.n = here.sum(axis=0)
+        self.mean = np.where(here, X, 0).sum(axis=0, dtype=np.float64) / np.maximum(self.n, 1)
+        centred = np.where(here, X - self.mean.astype(X.dtype), 0)
+        self.scatter = np.einsum("ij,ij->j", centred, centred, dtype=np.float64)
+        return self
+
     def update(self, X: Array) -> None:
         """Take in a block of samples, (samples, M)."""
         self.merge(type(self).of(X, diagonal=self.diagonal))
 
     def merge(self, other: Moments) -> None:
         """Take in what another part has seen."""
-        if other.n == 0:
+        if not np.any(other.n):
             return
         total = self.n + other.n
+        total = total if np.ndim(total) == 0 else np.maximum(total, 1)
         delta = other.mean - self.mean
         share = self.n * other.n / total
         self.scatter += other.scatter
         self.scatter += delta * delta * share if self.diagonal else np.outer(delta * share, delta)
         self.mean += delta * (other.n / total)
-        self.n = total
+        self.n = self.n + other.n
 
     def variance(self, ddof: int = 0) -> Array:
         """(M,) variances; 0 where there are too few samples."""
         scatter = self.scatter if self.diagonal else np.diagonal(self.scatter)
-        return np.maximum(scatter, 0) / max(self.n - ddof, 1)
+        return np.maximum(scatter, 0) / np.maximum(self.n - ddof, 1)
 
     def covariance(self, ddof: int = 0) -> Array:
         """(M, M) covariance."""
@@ -136,7 +150,7 @@ class CovarianceStream:
 
     def add(self, X: Array) -> None:
         """Take in rows, (samples, M)."""
-        if self._n + self._filled == 0:
+        if self._n + self._filled == 0 and len(X):
             self._centre = X.mean(axis=0, dtype=np.float64).astype(np.float32)
         taken = 0
         while taken < len(X):

@@ -20,6 +20,7 @@ from poolwise.engine.threads import Threads
 from poolwise.method.extraction import block_size, prepare
 from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
+from poolwise.method.nodata import cells_with_data
 from poolwise.method.pooling import Pool, Pooling
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Scale
@@ -97,10 +98,22 @@ def _pool_rows(rows: Array, images: Array | ImageSource, ready: Pass) -> Array:
 
 def _standardized(pooled: Array, recipe: Recipe) -> Array:
     """(n, d): divided by the spread that an output has in all cells, or in each; columns centred."""
+    axis = 0 if recipe.scale is not None and recipe.scale.form == "cell" else (0, 1)
+    if not cells_with_data(pooled).all():
+        return _standardized_around(pooled, axis, None if recipe.scale is None else recipe.scale.offset)
     X = pooled - pooled.mean(axis=0)
     if recipe.scale is not None:
-        axis = 0 if recipe.scale.form == "cell" else (0, 1)
         X /= np.sqrt(pooled.var(axis=axis, dtype=np.float64) + recipe.scale.offset + np.finfo(np.float32).tiny).astype(X.dtype)
+    return X.reshape(len(X), -1)
+
+
+def _standardized_around(pooled: Array, axis: int | tuple[int, int], offset: float | None) -> Array:
+    """The same where cells have no data, which get the mean, 0."""
+    some = np.ma.masked_invalid(pooled)
+    X = (some - some.mean(axis=0)).filled(0)
+    if offset is not None:
+        variance = np.ma.filled(some.var(axis=axis, dtype=np.float64), 0)
+        X /= np.sqrt(variance + offset + np.finfo(np.float32).tiny).astype(X.dtype)
     return X.reshape(len(X), -1)
 
 

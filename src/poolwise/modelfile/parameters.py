@@ -5,14 +5,14 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from poolwise.method.recipe import FAMILIES
+from poolwise.method.recipe import FAMILIES, PARAMETERS
 from poolwise.modelfile.strict_json import ModelFileError, anything, decode, encode, fields
 from poolwise.support.parameters import Family, Part
 
 # Parameters that files of this format may lack: they were added later, and their defaults mean what the part did before.
 _ADDED = {"SecondOrder": ("directions", "directions_by"), "LLC": ("two_sided",), "Pool": ("root",)}
 
-_ADDED_TO_ESTIMATORS: dict[str, dict[str, Any]] = {"PooledFeatures": {"bands": None, "statistics": False}}
+_ADDED_TO_ESTIMATORS: dict[str, dict[str, Any]] = {"PooledFeatures": {"bands": None, "nodata": None, "statistics": False}}
 
 
 def part_to_json(part: Part) -> dict[str, Any]:
@@ -51,6 +51,8 @@ def to_json(estimator: BaseEstimator) -> tuple[dict[str, Any], list[str]]:
     for name, value in estimator.get_params(deep=False).items():
         if name in FAMILIES and callable(value) and not isinstance(value, Part):
             value = FAMILIES[name].check(name, value)  # a function becomes the part that names it
+        if name == "nodata":
+            value = PARAMETERS[name].kind.check(name, value)  # NaN becomes the word for it
         try:
             parameters[name] = part_to_json(value) if isinstance(value, Part) else encode(value)
         except TypeError:

@@ -26,6 +26,8 @@ from poolwise.analysis.spectra import Spectra, study_spectra
 from poolwise.engine.threads import Threads
 from poolwise.estimators import PooledFeatures, StackedFeatures
 from poolwise.method.layer import Layer
+from poolwise.method.masked import Masked
+from poolwise.method.nodata import nan_pixels
 from poolwise.support.progress import Stages
 from poolwise.support.types import Array, ImageSource
 
@@ -253,7 +255,8 @@ def _before(layer: Layer, cluster: Array, sides: int, images: Array, engine: Thr
 
     sides : of each code that count, as in the covariance after pooling
     """
-    P = layer.descriptor.sample(images, PATCHES, rng=np.random.default_rng(_SEED), engine=engine)
+    source = images if nan_pixels(images) is None else Masked(images, "nan")
+    P = layer.descriptor.sample(source, PATCHES, rng=np.random.default_rng(_SEED), engine=engine)
     sums = P.map(_sums, layer, cluster, sides, size=positions_per_block(layer.n_outputs))
     return correlations_before(sums, cluster)
 
@@ -279,7 +282,9 @@ def _study_regions(features: PooledFeatures, sample: _Sample | None, missing: di
 def as_colours(pixels: Array, scale: Array) -> Array:
     """(..., c) pixels as (..., 3) uint8; what is not uint8 is stretched over the range of `scale`."""
     if pixels.dtype != np.uint8:
-        low, high = float(scale.min()), float(scale.max())
+        seen = scale[np.isfinite(scale)]
+        low, high = (float(seen.min()), float(seen.max())) if seen.size else (0.0, 0.0)
+        pixels = np.nan_to_num(pixels, nan=low)  # what has no data is black
         pixels = np.clip(255 * (pixels.astype(np.float32) - low) / (high - low if high > low else 1), 0, 255)
     if pixels.shape[-1] != 3:
         pixels = np.repeat(pixels.mean(axis=-1, keepdims=True), 3, axis=-1)

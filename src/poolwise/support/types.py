@@ -19,6 +19,7 @@ class ImageSource(ABC):
     dtype: np.dtype[Any]
     ndim = 4
     is_raw = False  # whether numbers are as files have them, of whatever range
+    is_masked = False  # whether pixels without data are NaN
 
     def __len__(self) -> int:
         return self.shape[0]

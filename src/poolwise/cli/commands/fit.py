@@ -1,6 +1,7 @@
 """`poolwise fit`: images to a model file."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     if gamma is not None and classifier in ("none", "cv"):
         raise click.UsageError(f"--gamma {option_value(gamma)} is for --classifier svm; got --classifier {classifier}")
     features, svm = estimators(ctx.command, preset, changes, classifier, gamma)
+    reading = replace(reading, nodata=features.recipe.nodata)
     by_itself = classifier is None and gamma is None and preset is None and not features.recipe.projects_by_labels
     check_mirror(mirror, features, classifier)
     stages = Stages(not quiet, "fit ")

@@ -103,6 +103,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     changes |= {"n_codes": 1, "n_jobs": given_options["n_jobs"], "verbose": 0}  # each dictionary has its own number of codes
     gamma = _GAMMA if given_options["gamma"] is None else given_options["gamma"]
     features, svm = estimators(ctx.command, given_options["preset"], changes, "svm", gamma)
+    reading = replace(reading, nodata=features.recipe.nodata)
     _check_patches(features.n_patches, given_options["sizes"][-1], not given_options["no_candidates"])
     if not given_options["no_candidates"]:
         _check_with_candidates(ctx.command, features, given_options["sizes"][-1])

@@ -42,6 +42,16 @@ class Descriptor(Part):
     def window(self, rows: int, columns: int) -> tuple[int, int]:
         """Height and width in pixels of what that many positions see."""
 
+    def with_data(self, missing: Array) -> Array:
+        """(n, H, W) pixels without data to (n, h, w): the positions whose windows touch none of them."""
+        from poolwise.support.missing import whole_windows
+
+        (height, width), (far, right) = self.window(1, 1), self.window(2, 2)
+        return whole_windows(missing, (height, width), (far - height, right - width))
+
+    def check_nodata(self) -> None:
+        """A ParameterError where it is not known which pixels a position sees, so that none can be left out."""
+
     @abstractmethod
     def sample(self, images: Array | ImageSource, n: int, *, rng: np.random.Generator, engine: Engine) -> Held:
         """(n, d) float32 local vectors: the image uniform with replacement, the position uniform over every valid one."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from poolwise.method.descriptors.base import Descriptor
 from poolwise.method.descriptors.sampling import by_image
 from poolwise.support.lazy import np
-from poolwise.support.parameters import Anything, ParameterError, parameter
+from poolwise.support.parameters import NAME, Anything, ParameterError, parameter
 
 if TYPE_CHECKING:
     from poolwise.engine import Engine, Held
@@ -85,6 +85,13 @@ class Own(Descriptor):
     def window(self, rows: int, columns: int) -> tuple[int, int]:
         (H, W), (h, w) = self.image_size or (1, 1), self.grid or (1, 1)
         return rows * max(1, H // h), columns * max(1, W // w)
+
+    def check_nodata(self) -> None:
+        raise ParameterError(
+            f"which pixels the descriptor {self.name!r} looks at for a position is not known, so {{nodata}} cannot leave out "
+            f"those without data; fill them in, or give another descriptor",
+            nodata=NAME,
+        )
 
     def sample(self, images: Array | ImageSource, n: int, *, rng: np.random.Generator, engine: Engine) -> Held:
         h, w = self.positions(images.shape[1:3])

@@ -1,5 +1,8 @@
 """Windows at random places of random images, and what a descriptor makes of them.
 
+Of images with pixels without data, NaN, the place is uniform over the windows that touch none of them: where one does, another
+is drawn from those of its image, and where an image has none, another image. Without such pixels nothing more is drawn.
+
 images : (n, H, W, c)    windows : (m, height, width, c)
 """
 
@@ -10,6 +13,9 @@ from typing import TYPE_CHECKING
 
 from poolwise.support.blocks import spans
 from poolwise.support.lazy import np
+from poolwise.support.missing import whole_windows
+from poolwise.support.parameters import NAME, ParameterError
+from poolwise.support.warning import warn_user
 
 if TYPE_CHECKING:
     from poolwise.engine import Engine, Held
@@ -41,6 +47,9 @@ def sample_windows(
     count, H, W, c = images.shape
     height, width = window
     image, y, x = rng.integers(count, size=n), rng.integers(H - height + 1, size=n), rng.integers(W - width + 1, size=n)
+    again = None
+    if getattr(images, "is_masked", False):
+        image, again = _with_data(images, window, image, rng, engine)
     cut: Callable[..., tuple[Array, Array]]
     if isinstance(images, np.ndarray):
         order = np.argsort(image, kind="stable")  # read the images from first to last: they may be on disk
@@ -49,7 +58,7 @@ def sample_windows(
     else:
         at_once = max(1, _DECODED_BYTES_PER_SHARD // (H * W * c * images.dtype.itemsize))
         shards, cut = by_image(image, at_once), _from_source
-    return engine.hold(cut, shards, images, image, y, x, window, describe, each, n=n * each)
+    return engine.hold(cut, shards, images, image, y, x, window, describe, each, again, n=n * each)
 
 
 def by_image(image: Array, at_once: int) -> list[Array]:
@@ -64,7 +73,15 @@ def by_image(image: Array, at_once: int) -> list[Array]:
 
 
 def _from_array(
-    samples: Array, pixels: Array, image: Array, y: Array, x: Array, window: tuple[int, int], describe: Describe, each: int
+    samples: Array,
+    pixels: Array,
+    image: Array,
+    y: Array,
+    x: Array,
+    window: tuple[int, int],
+    describe: Describe,
+    each: int,
+    again: Array | None = None,
 ) -> tuple[Array, Array]:
     views = np.lib.stride_tricks.sliding_window_view(pixels, window, axis=(1, 2))
     windows = np.moveaxis(views[image[samples], y[samples], x[samples]], 1, 3)
@@ -80,12 +97,61 @@ def _from_source(
     window: tuple[int, int],
     describe: Describe,
     each: int,
+    again: Array | None = None,
 ) -> tuple[Array, Array]:
     drawn, place = np.unique(image[samples], return_inverse=True)
-    _, found = _from_array(np.arange(len(samples)), source[drawn], place, y[samples], x[samples], window, describe, each)
+    pixels, y, x = source[drawn], y[samples], x[samples]
+    if again is not None:
+        y, x = _moved(np.isnan(pixels[..., 0]), window, place, y, x, again[samples])
+    _, found = _from_array(np.arange(len(samples)), pixels, place, y, x, window, describe, each)
     return _rows(samples, each), found
 
 
 def _rows(samples: Array, each: int) -> Array:
     """Where the vectors of some windows belong."""
     return samples if each == 1 else (samples[:, None] * each + np.arange(each)).ravel()
+
+
+def _with_data(
+    images: Array | ImageSource, window: tuple[int, int], image: Array, rng: np.random.Generator, engine: Engine
+) -> tuple[Array, Array | None]:
+    """The image of each sample, all with windows that can be cut; and numbers in 0..1 to draw a place by, None if all can."""
+    n, H, W, c = images.shape
+    at_once = max(1, _DECODED_BYTES_PER_SHARD // (H * W * c * images.dtype.itemsize))
+    counts = np.concatenate(list(engine.map(_count_windows, spans(n, at_once), images, window)))
+    height, width = window
+    each = (H - height + 1) * (W - width + 1)
+    if (counts == each).all():
+        return image, None
+    usable = np.flatnonzero(counts)
+    if not len(usable):
+        raise ParameterError(
+            f"none of the {n * each:,} patches of {height}×{width} pixels in {n:,} images is without missing pixels "
+            f"({{nodata}}), so nothing can be learned; give a smaller {{Patches.size}}, or images with more data",
+            **{"nodata": NAME, "Patches.size": NAME},
+        )
+    if len(usable) < n:
+        warn_user(
+            f"{n - len(usable):,} of {n:,} images have no patch of {height}×{width} pixels without missing pixels; nothing is "
+            f"learned from them, and their features are 0."
+        )
+    nothing = counts[image] == 0
+    image = image.copy()
+    image[nothing] = usable[rng.integers(len(usable), size=int(nothing.sum()))]
+    return image, rng.random(len(image))
+
+
+def _count_windows(rows: slice, images: Array | ImageSource, window: tuple[int, int]) -> Array:
+    """(rows,) windows of each image that touch no pixel without data."""
+    counts: Array = whole_windows(np.isnan(images[rows][..., 0]), window).sum(axis=(1, 2))
+    return counts
+
+
+def _moved(missing: Array, window: tuple[int, int], image: Array, y: Array, x: Array, again: Array) -> tuple[Array, Array]:
+    """Places where windows can be cut: those given where that is so, else one that a number in 0..1 draws."""
+    whole = whole_windows(missing, window)
+    y, x = y.copy(), x.copy()
+    for sample in np.flatnonzero(~whole[image, y, x]):
+        places = np.flatnonzero(whole[image[sample]])
+        y[sample], x[sample] = divmod(places[int(again[sample] * len(places))], whole.shape[2])
+    return y, x

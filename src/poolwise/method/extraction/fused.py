@@ -22,6 +22,7 @@ from poolwise.support.blocks import spans
 from poolwise.support.types import Array
 
 _POSITIONS_PER_TILE = 1024
+_ALL = np.empty((0, 0, 0), np.bool_)
 _HOW = {
     "average": constants.SUM,
     "sum": constants.SUM,
@@ -56,7 +57,7 @@ class FusedPass(Pass):
         dictionary, rows = fold_dictionary(layer, folded)
         return cls(layer, patches, dictionary, rows)
 
-    def statistics(self, images: Array) -> Array:
+    def statistics(self, images: Array, has_data: Array | None = None) -> Array:
         n, H, W, _ = images.shape
         pooling, outputs = self.layer.pooling, self.layer.n_outputs
         cells = cut_cells(self.layer.descriptor.positions((H, W)), pooling.grids)
@@ -69,9 +70,10 @@ class FusedPass(Pass):
             self.dictionary,
             loops.Atoms(cells.y_edges, cells.x_edges, how),
             loops.Tiling(_POSITIONS_PER_TILE, self.rows, square_rows(outputs)),
+            _ALL if has_data is None else has_data,
             atoms,
         )
-        return pooling.combine(atoms, cells)
+        return self._combined(atoms, cells, has_data)
 
 
 def fold_dictionary(layer: Layer, folded: Folded) -> tuple[loops.Dictionary, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Self
 
+from poolwise.support.lazy import np
 from poolwise.support.parameters import Part
 
 if TYPE_CHECKING:
@@ -72,6 +73,19 @@ class Pooling(Part):
     @abstractmethod
     def statistics(self, F: Array) -> Array:
         """(h, w, outputs) to (cells, ...): what is averaged over copies of an image before it is normalised."""
+
+    def statistics_of(self, F: Array, has_data: Array) -> Array:
+        """The same over the positions that have data alone, (h, w) bool; NaN in cells without any."""
+        from poolwise.method.pooling.cells import cut_cells
+
+        if has_data.all():
+            return self.statistics(F)
+        cells, strip = cut_cells(F.shape[:2], self.grids), self.but(grid=1)  # the positions of a cell as one row
+        y, x = cells.y_edges, cells.x_edges
+        places = [(slice(y[a], y[b]), slice(x[c], x[d])) for a, b, c, d in cells.corners]
+        found = [F[place][has_data[place]][None] for place in places]
+        nothing = np.full_like(strip.statistics(F[:1, :1])[0], np.nan)
+        return np.stack([strip.statistics(f)[0] if f.size else nothing for f in found])
 
     def normalized(self, x: Array) -> Array:
         """(..., cells, ...) statistics to (..., cells, width); by default they are the pooled numbers themselves."""

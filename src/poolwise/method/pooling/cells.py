@@ -54,6 +54,11 @@ class Cells:
     corners: Array
     sizes: Array
 
+    def counts(self, positions: Array) -> Array:
+        """(h, w) some positions to (cells,): how many of them each cell has."""
+        y, x = self.y_edges, self.x_edges
+        return np.array([np.count_nonzero(positions[y[a] : y[b], x[c] : x[d]]) for a, b, c, d in self.corners])
+
 
 def cut_cells(positions: tuple[int, int], grids: Iterable[tuple[int, int]]) -> Cells:
     """Lay grids over (h, w) positions.

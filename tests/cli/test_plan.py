@@ -171,7 +171,8 @@ def test_doubts_are_warnings_on_stderr_and_in_json(made, poolwise):
     assert done.err.splitlines() == [f"poolwise: warning: {text}" for text in warnings]
 
 
-def test_progress_is_shown_on_stderr(made, poolwise):
+def test_progress_is_shown_on_stderr(made, poolwise, monkeypatch):
+    monkeypatch.setattr("poolwise.support.progress._QUIET_SECONDS", 0.0)
     done = poolwise("plan", made.train, *QUICK[:-1], "--no-candidates", "--runs", "1")
     assert "plan dictionaries: " in done.err
     assert "plan " not in done.out

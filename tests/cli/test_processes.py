@@ -17,7 +17,10 @@ from poolwise.cli import main
 
 from small import QUICK, QUICK_PLAN
 
-POOLWISE = [sys.executable, "-m", "poolwise"]
+TELLS_ALL = (  # a line for every stage, not only for those of two seconds
+    "import sys; from poolwise.support import progress; progress._QUIET_SECONDS = 0.0\n"
+    "from poolwise.cli import main; sys.exit(main())"
+)
 KILLS = int(os.environ.get("POOLWISE_KILLS", "4"))
 RANDOM = random.SystemRandom()
 COMMANDS = ("plan", "fit", "transform", "predict", "evaluate", "inspect")
@@ -72,7 +75,7 @@ def many(tmp_path):
 
 def start(arguments, cwd):
     return subprocess.Popen(
-        [*POOLWISE, *arguments],
+        [sys.executable, "-c", TELLS_ALL, *arguments],
         cwd=cwd,
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,  # a pipe that nobody reads would fill

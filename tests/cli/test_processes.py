@@ -120,6 +120,47 @@ def test_ctrl_c_gives_130_and_leaves_nothing(made, many, tmp_path, what, moment)
     assert os.listdir(folder) == []
 
 
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_other_ends_clean_up_as_ctrl_c_does(made, many, tmp_path, name, code):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    process = start(["transform", made.model, many, "-o", "f.npy"], folder)
+    for line in process.stderr:
+        if "transform:" in line:
+            break
+    assert len(os.listdir(folder)) == 1
+    process.send_signal(getattr(signal, name))
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, os.listdir(folder)) == (code, []), err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("moment", [0, 0.02, 0.04])
+def test_ctrl_c_during_imports_shows_no_traceback(tmp_path, moment):
+    code = (  # the module says when its first import begins, and waits there
+        "import sys, time, runpy\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name in ('poolwise.cli', 'poolwise.cli.commands.fit'):\n"
+        f"            print('here', flush=True); time.sleep({moment})\n"
+        "sys.meta_path.insert(0, Slow()); sys.argv = ['poolwise', 'fit', 'no-folder', '-o', 'm.safetensors']\n"
+        "runpy.run_module('poolwise', run_name='__main__')"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert process.stdout.readline() == "here\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGINT)  # a shell calls both 130
+    assert "Traceback" not in err
+
+
 def seconds_of(arguments, cwd):
     """Run a command to its end, to know how long it takes and what it writes."""
     begin = time.perf_counter()

@@ -7,13 +7,13 @@ in the archive are ignored.
 
 import errno
 import os
-import secrets
 import shutil
 import tarfile
 import zlib
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from poolwise.datasets.download import Archive, DownloadError
+from poolwise.support.files import sweep, temporary_name
 from poolwise.support.progress import Stages, Update
 
 _HEADER = 512  # bytes of a member without content: many empty files are too much as well
@@ -21,7 +21,8 @@ _HEADER = 512  # bytes of a member without content: many empty files are too muc
 
 def unpack(archive: Archive, packed: Path, home: Path, verbose: bool = False) -> None:
     """Unpack `archive.folder` of the file `packed` to `home / archive.folder`; other folders in it are left out."""
-    temporary = home / f".poolwise-{secrets.token_hex(8)}.tmp"
+    sweep(home)
+    temporary = temporary_name(home)
     try:
         temporary.mkdir()
         with Stages(verbose).stage(f"unpack {packed.name}", packed.stat().st_size) as update:

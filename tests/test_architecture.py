@@ -57,6 +57,7 @@ STAGES = [
     "super_patches",
     "suiting",
     "candidates",
+    "sizes",
     "learning",
     "stack",
 ]

@@ -60,6 +60,7 @@ STAGES = [
     "super_patches",
     "suiting",
     "candidates",
+    "sizes",
     "learning",
     "stack",
 ]

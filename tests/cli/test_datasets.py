@@ -98,7 +98,8 @@ class TestList:
 
 
 class TestFetch:
-    def test_it_is_downloaded_checked_and_unpacked(self, poolwise, packed, server):
+    def test_it_is_downloaded_checked_and_unpacked(self, poolwise, packed, server, monkeypatch):
+        monkeypatch.setattr("poolwise.support.progress._QUIET_SECONDS", 0.0)
         done = poolwise("datasets", "fetch", "cifar10")
         assert (done.code, done.out) == (0, f"cifar10: 40 train, 8 test in {packed / FOLDER}\n")
         assert "download set.tar.gz" in done.err

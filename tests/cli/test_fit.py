@@ -211,7 +211,8 @@ def test_json_is_one_object_and_quiet_is_quiet(made, poolwise, tmp_path):
     assert told["bytes"] == os.path.getsize(tmp_path / "m.safetensors")
 
 
-def test_progress_goes_to_stderr_and_the_result_to_stdout(made, poolwise, tmp_path):
+def test_progress_goes_to_stderr_and_the_result_to_stdout(made, poolwise, tmp_path, monkeypatch):
+    monkeypatch.setattr("poolwise.support.progress._QUIET_SECONDS", 0.0)
     done = poolwise("fit", made.train, "-o", tmp_path / "m.safetensors", *QUICK[:-1])
     assert "PooledFeatures dictionary" in done.err
     assert "3 classes" in done.out

@@ -92,10 +92,10 @@ def test_without_candidates_nothing_is_selected_and_no_labels_are_needed(made, p
 
 
 def test_memory_that_is_missing_is_counted(made, poolwise, tmp_path, monkeypatch):
-    monkeypatch.setattr("poolwise.support.memory.available_bytes", lambda: 1000)
+    monkeypatch.setattr("poolwise.support.memory.available_bytes", lambda: 100_000)
     done = poolwise("fit", made.train, "-o", tmp_path / "m.safetensors", *QUICK, *SUPERVISED)
     assert (done.code, done.out) == (3, "")
-    assert "the covariance of 96 outputs needs 0.0 GB, and this machine has 0.0 GB left. Give fewer candidates" in done.err
+    assert "the sample of 3,000 local vectors needs 1.3 MB, and this machine has 100.0 kB left. Give fewer patches" in done.err
     assert "not enough memory; give fewer --patches, --candidates" in done.err
 
 

@@ -171,7 +171,8 @@ def test_doubts_are_warnings_on_stderr_and_in_json(made, poolwise):
     assert done.err.splitlines() == [f"poolwise: warning: {text}" for text in warnings]
 
 
-def test_progress_is_shown_on_stderr(made, poolwise):
+def test_progress_is_shown_on_stderr(made, poolwise, monkeypatch):
+    monkeypatch.setattr("poolwise.support.progress._QUIET_SECONDS", 0.0)
     done = poolwise("plan", made.train, *QUICK[:-1], "--no-candidates", "--runs", "1")
     assert "plan dictionaries: " in done.err
     assert "plan " not in done.out
@@ -245,7 +246,7 @@ def test_codes_whose_features_do_not_fit_into_memory_are_refused(made, poolwise,
     quick = ("--patches", "2000", "--max-iter", "5", "--quiet")
     done = poolwise(*arguments, *quick, "--sizes", "3,6,30")
     assert (done.code, done.out) == (2, "")
-    assert "--sizes 30 gives 465 features, and to learn from those of 60 images takes 0.0 GB" in done.err
+    assert "--sizes 30 gives 465 features, and to learn from those of 60 images takes 126.0 kB" in done.err
     assert "give smaller --sizes or --directions" in done.err
     done = poolwise(*arguments, *quick, "--sizes", "3,6,9", "--predict", "12,40")
     assert (done.code, done.out) == (2, "")

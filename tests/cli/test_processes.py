@@ -17,7 +17,10 @@ from poolwise.cli import main
 
 from small import QUICK, QUICK_PLAN
 
-POOLWISE = [sys.executable, "-m", "poolwise"]
+TELLS_ALL = (  # a line for every stage, not only for those of two seconds
+    "import sys; from poolwise.support import progress; progress._QUIET_SECONDS = 0.0\n"
+    "from poolwise.cli import main; sys.exit(main())"
+)
 KILLS = int(os.environ.get("POOLWISE_KILLS", "4"))
 RANDOM = random.SystemRandom()
 COMMANDS = ("plan", "fit", "transform", "predict", "evaluate", "inspect")
@@ -72,7 +75,7 @@ def many(tmp_path):
 
 def start(arguments, cwd):
     return subprocess.Popen(
-        [*POOLWISE, *arguments],
+        [sys.executable, "-c", TELLS_ALL, *arguments],
         cwd=cwd,
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,  # a pipe that nobody reads would fill
@@ -115,6 +118,47 @@ def test_ctrl_c_gives_130_and_leaves_nothing(made, many, tmp_path, what, moment)
     assert "poolwise: interrupted" in err
     assert "Traceback" not in err
     assert os.listdir(folder) == []
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_other_ends_clean_up_as_ctrl_c_does(made, many, tmp_path, name, code):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    process = start(["transform", made.model, many, "-o", "f.npy"], folder)
+    for line in process.stderr:
+        if "transform:" in line:
+            break
+    assert len(os.listdir(folder)) == 1
+    process.send_signal(getattr(signal, name))
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, os.listdir(folder)) == (code, []), err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("moment", [0, 0.02, 0.04])
+def test_ctrl_c_during_imports_shows_no_traceback(tmp_path, moment):
+    code = (  # the module says when its first import begins, and waits there
+        "import sys, time, runpy\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name in ('poolwise.cli', 'poolwise.cli.commands.fit'):\n"
+        f"            print('here', flush=True); time.sleep({moment})\n"
+        "sys.meta_path.insert(0, Slow()); sys.argv = ['poolwise', 'fit', 'no-folder', '-o', 'm.safetensors']\n"
+        "runpy.run_module('poolwise', run_name='__main__')"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert process.stdout.readline() == "here\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGINT)  # a shell calls both 130
+    assert "Traceback" not in err
 
 
 def seconds_of(arguments, cwd):

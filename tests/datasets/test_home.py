@@ -1,6 +1,9 @@
 """Where data is looked for, and how it gets there."""
 
 import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -27,6 +30,34 @@ def test_a_missing_folder_is_downloaded_and_unpacked_and_its_archive_removed(ser
     assert fetched(server.archive(), home, True, False) == home / "set"
     assert (home / "set/a.bin").read_bytes() == b"abc"
     assert os.listdir(home) == ["set"]
+
+
+def test_of_two_that_fetch_the_same_one_waits(server, pack, tmp_path, capsys):
+    server.content, server.stall = pack({"set/a.bin": os.urandom(100_000)}), threading.Event()
+    server.stop_after = 50_000
+
+    def fetch(verbose):
+        return fetched(server.archive(), tmp_path, True, verbose)
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(fetch, False)
+        while not (tmp_path / "set.tar.gz.part").exists():
+            time.sleep(0.01)
+        second = pool.submit(fetch, True)
+        said = ""
+        for _ in range(1000):
+            said += capsys.readouterr().err
+            if "waiting" in said:
+                break
+            time.sleep(0.01)
+        assert "another process is fetching set.tar.gz; waiting for it\n" in said
+        server.stop_after = None
+        server.stall.set()
+        with pytest.raises(DownloadError, match="ended after 50,000"):
+            first.result()
+        assert second.result() == tmp_path / "set"
+    assert server.requested == [None, "bytes=50000-"]  # what the first brought was not brought again
+    assert os.listdir(tmp_path) == ["set"]
 
 
 def test_a_folder_that_is_there_needs_no_server(server, tmp_path):

@@ -9,6 +9,8 @@ import pytest
 from poolwise.datasets.download import Archive, DownloadError
 from poolwise.datasets.unpacking import unpack
 
+from serving import tar_of
+
 ARCHIVE = Archive("http://127.0.0.1/set.tar.gz", "", "set", 100_000)
 
 
@@ -142,3 +144,12 @@ def test_a_folder_that_another_process_put_there_meanwhile_stays(packed, home, p
     unpack(ARCHIVE, packed, home)
     assert os.listdir(home) == ["set"]
     assert os.listdir(home / "set") == ["b.bin"]
+
+
+def test_an_archive_in_an_archive_is_named(tmp_path):
+    inner = tar_of({"set/a.bin": b"abc"})
+    (tmp_path / "set.tar.gz").write_bytes(tar_of({"SET.TAR.GZ": inner}))
+    archive = Archive("http://nowhere/set.tar.gz", "", "set", 1_000_000)
+    with pytest.raises(DownloadError, match=r"no folder set but another archive, 'SET.TAR.GZ': unpack that yourself"):
+        unpack(archive, tmp_path / "set.tar.gz", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["set.tar.gz"]

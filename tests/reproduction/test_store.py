@@ -1,6 +1,9 @@
 """The store: whole after every entry, shared by processes, and suspicious of other files."""
 
 import json
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -39,7 +42,28 @@ def test_many_at_once_leave_a_file_that_can_be_read(tmp_path):
     cells = in_runs([CELL], range(40))
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda cell: Store(tmp_path).add(cell, RESULT), cells))
-    assert 1 <= len(Store(tmp_path).all()) <= 40
+    assert len(Store(tmp_path).all()) == 40
+
+
+def test_two_processes_lose_nothing(tmp_path):
+    code = (
+        "import sys; from poolwise.reproduction.cells import kmeans; from poolwise.reproduction.store import Store\n"
+        "store = Store(sys.argv[1]); print(flush=True); sys.stdin.readline()\n"
+        "for seed in range(int(sys.argv[2]), 200, 2): store.add(kmeans('cifar10', 1 + seed), {'accuracy': 0.5, 'seconds': {}})"
+    )
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code, tmp_path, str(n)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for n in range(2)
+    ]
+    for process in processes:
+        process.stdout.readline()
+    for process in processes:
+        process.stdin.close()
+    for process in processes:
+        assert process.wait(120) == 0
+        process.stdout.close()
+    assert len(Store(tmp_path).all()) == 200
+    assert os.listdir(tmp_path) == ["results.json"]
 
 
 def test_the_file_has_a_line_for_each_entry_and_is_plain_json(tmp_path):

@@ -1,19 +1,23 @@
 """The command `poolwise`: one file per command, loaded when it is called.
 
-Exit codes: 0 fine, 1 our bug, 2 usage, 3 bad data, 130 interrupted. Results go to stdout, everything else to stderr.
+Exit codes: 0 fine, 1 our bug, 2 usage, 3 bad data, 130 interrupted, 143 ended by SIGTERM.
+Results go to stdout, everything else to stderr.
 """
 
 import os
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
 import click
 
 from poolwise import __version__
+from poolwise.cli.ending import interrupted_by_signals
 from poolwise.cli.output import clean_warnings, say
 
+_INTERRUPTED = 130
 _COMMANDS = {
     "demo": "Learn features on the embedded photos and show the result.",
     "tune": "Search for the settings that suit labelled images best.",
@@ -61,6 +65,12 @@ def command() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and give its exit code; a user's mistake never shows a traceback."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    with interrupted_by_signals() as received:
+        code = _run(given)
+    return 128 + received[0] if received and code == _INTERRUPTED else code
+
+
+def _run(given: list[str]) -> int:
     try:
         with clean_warnings(lambda message: _message(message, given)):
             result = command.main(given, prog_name="poolwise", standalone_mode=False, obj=shlex.join(["poolwise", *given]))
@@ -70,11 +80,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.UsageError as error:
-        error.show()
+        with suppress(OSError):  # nobody reads it
+            error.show()
         return 2
     except (KeyboardInterrupt, click.Abort):
         say("interrupted")
-        return 130
+        return _INTERRUPTED
     except (BrokenPipeError, SystemExit):  # the reader has left, as in `poolwise demo | head -1`; click turns it into an exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import click
 
-from poolwise.support.files import replacing
+from poolwise.support.files import followed, replacing
 from poolwise.support.progress import tell
 
 
@@ -27,7 +27,7 @@ def check_output(path: Path, endings: tuple[str, ...], option: str = "--output",
         if path.exists() and not path.is_file():  # an error if the name is too long
             kind = "a folder" if path.is_dir() else "not a regular file"
             raise click.BadParameter(f"{path} is {kind}; give the name of a file", param_hint=option)
-        tempfile.TemporaryFile(dir=path.parent).close()
+        tempfile.TemporaryFile(dir=followed(path).parent).close()
     except OSError as error:
         raise click.BadParameter(f"{path} cannot be written: {error.strerror}", param_hint=option) from error
     for source in inputs:

@@ -7,7 +7,9 @@ from typing import Any
 
 from poolwise.datasets.download import Archive, DownloadError, download
 from poolwise.datasets.unpacking import unpack
+from poolwise.support.locking import locked
 from poolwise.support.parameters import NAME, ParameterError
+from poolwise.support.progress import tell
 
 
 class MissingDataError(ParameterError, FileNotFoundError):
@@ -55,11 +57,19 @@ def fetched(archive: Archive, home: Path, download_if_missing: bool, verbose: bo
         raise DownloadError(
             f"{home} cannot be made to hold {archive.folder} ({error.strerror}); {ANOTHER_HOME}", data_home=NAME
         ) from error
-    download(archive, packed, verbose)
-    unpack(archive, packed, home, verbose)
-    if not brought:
-        packed.unlink(missing_ok=True)
+    with locked(home / f".{archive.name}.lock", lambda: _say_waiting(archive, verbose)):
+        if folder.is_dir():  # another process has brought it meanwhile
+            return folder
+        download(archive, packed, verbose)
+        unpack(archive, packed, home, verbose)
+        if not brought:
+            packed.unlink(missing_ok=True)
     return folder
+
+
+def _say_waiting(archive: Archive, verbose: bool) -> None:
+    if verbose:
+        tell(f"another process is fetching {archive.name}; waiting for it")
 
 
 def warn_if_partial(path: Path, what: str, found: int, official: int) -> None:

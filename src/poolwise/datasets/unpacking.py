@@ -7,27 +7,31 @@ in the archive are ignored.
 
 import errno
 import os
-import secrets
 import shutil
 import tarfile
 import zlib
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from poolwise.datasets.download import Archive, DownloadError
+from poolwise.support.files import sweep, temporary_name
 from poolwise.support.progress import Stages, Update
 
+_ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
 _HEADER = 512  # bytes of a member without content: many empty files are too much as well
 
 
 def unpack(archive: Archive, packed: Path, home: Path, verbose: bool = False) -> None:
     """Unpack `archive.folder` of the file `packed` to `home / archive.folder`; other folders in it are left out."""
-    temporary = home / f".poolwise-{secrets.token_hex(8)}.tmp"
+    sweep(home)
+    temporary = temporary_name(home)
     try:
         temporary.mkdir()
         with Stages(verbose).stage(f"unpack {packed.name}", packed.stat().st_size) as update:
             _extract(packed, temporary, archive.max_bytes, update)
         if not (temporary / archive.folder).is_dir():
-            raise DownloadError(f"{packed} holds no folder {archive.folder}; remove it to download it again")
+            inner = next((path.name for path in temporary.rglob("*") if path.name.lower().endswith(_ARCHIVES)), None)
+            nested = "" if inner is None else f" but another archive, {inner!r}: unpack that yourself, or"
+            raise DownloadError(f"{packed} holds no folder {archive.folder}{nested or ';'} remove it to download it again")
         _put(temporary / archive.folder, home / archive.folder)
     except (tarfile.TarError, EOFError, zlib.error) as error:
         raise DownloadError(f"{packed} cannot be unpacked ({error}); remove it to download it again") from error

@@ -118,6 +118,18 @@ class FileImages(Images):
         self._is_kept = np.zeros(len(self), np.bool_)
         self._keep(row, pixels)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For other processes: what is kept goes along when it is whole. joblib hands over large arrays to be read only."""
+        if self._kept is None or self._is_kept.all():
+            return self.__dict__
+        return self.__dict__ | {"_kept": None, "_is_kept": np.zeros(len(self), np.bool_), "_keeps": True}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        keeps = state.pop("_keeps", False)
+        self.__dict__.update(state)
+        if keeps:
+            self._kept = np.empty(self.shape, self.dtype)
+
     def path(self, row: int) -> str:
         """Of the file of one row."""
         return os.path.join(self._root, str(self.names[row]))

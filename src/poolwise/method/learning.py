@@ -23,6 +23,7 @@ from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Scale, Standardize
 from poolwise.method.selection.choosing import Selection
 from poolwise.method.selection.supervised import LABELLED_GRID, Labelled
+from poolwise.method.sizes import check_features, check_fit
 from poolwise.method.statistics import CovarianceStream, Moments
 from poolwise.method.suiting import suiting_pooling
 from poolwise.method.super_patches import super_patch_blocks
@@ -37,7 +38,6 @@ _ROWS_PER_BLOCK = 16384
 _LEAST_SAMPLES, _SAMPLES_PER_NUMBER = 20_000, 2  # cells that directions are learned from
 _DIRECTIONS_BYTES = 10  # per entry: sums in float64, and columns that are multiplied with it
 _MOST_NUMBERS_TOGETHER = 24_000  # of all cells, whose covariance directions by labels are learned from: 2.3 GB
-_COVARIANCE_BYTES = 25  # per entry: sums in float64, the result, and what selection makes of it
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ def learn(
     """
     rng = np.random.default_rng(seed)
     _check_directions(recipe)
+    check_fit(recipe, images.shape, with_targets=targets is not None, keep_features=keep_features)
     asked, positions = recipe, recipe.descriptor.positions(images.shape[1:3])
     recipe = replace(
         recipe,
@@ -275,7 +276,6 @@ def learn_candidates(
     """
     layer, pooling = _of_first_order(layer)
     standardize, outputs, ready = recipe.scale, layer.n_outputs, prepare(layer)
-    _check_covariance(outputs)
     stream = CovarianceStream(outputs, engine)
     if not _is_shared(standardize):
         layer = replace(layer, scale=learn_scale(recipe, ready, images, engine=engine, stages=stages))
@@ -333,7 +333,6 @@ def learn_with_targets(
     grids = own if coarse in own else (*own, coarse)
     first = sum(rows * columns for rows, columns in grids[: grids.index(coarse)])
     n_own, n_coarse = layer.n_cells, coarse[0] * coarse[1]
-    _check_covariance(n_coarse * M)
     stream = CovarianceStream(n_coarse * M + targets.shape[1], engine)
     shared = _is_shared(recipe.scale)
     moments = Moments(outputs if shared else n_own * outputs, diagonal=True)
@@ -380,20 +379,13 @@ def _check_directions(recipe: Recipe) -> None:
     check_memory(needed, f"the covariance of the {width:,} numbers of a cell", remedy)
 
 
-def _check_covariance(columns: int) -> None:
-    check_memory(
-        _COVARIANCE_BYTES * columns**2,
-        f"the covariance of {columns:,} outputs",
-        "Give fewer candidates, thresholds or sides, or a coarser grid.",
-    )
-
-
 def _is_shared(standardize: Standardize | None) -> bool:
     return standardize is not None and standardize.form == "shared"
 
 
 def extract(ready: Pass, images: Array | ImageSource, *, engine: Threads, stages: Stages) -> Array:
     """(n, n_features) float32; memory beyond the result does not grow with the number of images."""
+    check_features(len(images), ready.layer.n_features, "Give fewer images at once, or take them block by block.")
     features = np.empty((len(images), ready.layer.n_features), np.float32)
     with stages.stage("transform", len(images)) as update:
         for rows, X in feature_blocks(ready, images, engine):

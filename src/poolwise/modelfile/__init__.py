@@ -244,6 +244,10 @@ def _named(path: str | os.PathLike[str], done: str) -> Iterator[None]:
     except (ValueError, RecursionError) as error:
         reason = "its JSON is nested too deep" if isinstance(error, RecursionError) else str(error)
         raise ModelFileError(f"{os.fspath(path)} cannot be {done}: {textwrap.shorten(reason, 400)}") from error
+    except OSError as error:
+        if done != "saved":
+            raise
+        raise OSError(f"{os.fspath(path)} cannot be written: {error.strerror or error}") from error
 
 
 def _take_apart(model: Any) -> tuple[list[str], dict[str, BaseEstimator]]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from poolwise.modelfile.strict_json import ModelFileError, fields, many, one_of, parse, text, whole
@@ -208,4 +209,7 @@ def write(path: Path, arrays: Mapping[str, Array], document: bytes) -> None:
     limit = _LEAST_HEADER_BYTES + sum(array.nbytes for array in arrays.values()) // _HEADER_SHARE
     if len(document) > limit:
         raise ModelFileError(f"its JSON has {len(document)} bytes, at most {limit} fit; shorten provenance, labels or names")
-    save_file(dict(arrays), path, metadata={KEY: document.decode()})
+    try:
+        save_file(dict(arrays), path, metadata={KEY: document.decode()})
+    except SafetensorError as error:  # it knows no path, and its errors are not those of Python
+        raise OSError(str(error)) from error

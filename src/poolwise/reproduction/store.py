@@ -7,6 +7,7 @@ from typing import Any
 
 from poolwise.reproduction.cells import Cell
 from poolwise.support.files import replacing
+from poolwise.support.locking import locked
 
 FORMAT = 2  # 1 said transform where 2 says projection
 NAME = "results.json"
@@ -71,12 +72,13 @@ class Store:
         return next((name for name in datasets if name in seen), datasets[-1])
 
     def _write(self, part: str, key: str, entry: dict[str, Any]) -> None:
-        content = self._read()
-        content[part][key] = entry
-        content[part] = dict(sorted(content[part].items()))
         self.folder.mkdir(parents=True, exist_ok=True)
-        with replacing(self.path) as temporary:
-            temporary.write_text(_compact(content), encoding="utf-8")
+        with locked(self.folder / f".{NAME}.lock"):  # between reading and writing nobody else writes
+            content = self._read()
+            content[part][key] = entry
+            content[part] = dict(sorted(content[part].items()))
+            with replacing(self.path) as temporary:
+                temporary.write_text(_compact(content), encoding="utf-8")
         self._content = content
 
     def _read(self) -> dict[str, Any]:

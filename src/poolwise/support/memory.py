@@ -26,6 +26,17 @@ def physical_bytes() -> int | None:
         return None
 
 
+def in_bytes(count: float) -> str:
+    """
+    >>> in_bytes(3_200_000_000), in_bytes(48_000), in_bytes(12)
+    ('3.2 GB', '48.0 kB', '12 bytes')
+    """
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:,.1f} {unit}"
+    return f"{count:.0f} bytes"
+
+
 def check_memory(needed: int, what: str, remedy: str) -> None:
     """A MemoryError with numbers and a remedy where `needed` bytes are more than are available.
 
@@ -36,4 +47,4 @@ def check_memory(needed: int, what: str, remedy: str) -> None:
     """
     here = available_bytes()
     if here is not None and needed > here:
-        raise MemoryError(f"{what} needs {needed / 1e9:,.1f} GB, and this machine has {here / 1e9:,.1f} GB left. {remedy}")
+        raise MemoryError(f"{what} needs {in_bytes(needed)}, and this machine has {in_bytes(here)} left. {remedy}")

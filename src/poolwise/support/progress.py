@@ -2,12 +2,13 @@
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Protocol
+from contextlib import contextmanager, suppress
+from typing import Protocol, TextIO, cast
 
-_QUIET_SECONDS = 2.0
+_QUIET_SECONDS = 2.0  # a stage that takes no longer has no line
 
 
 class Update(Protocol):
@@ -28,6 +29,27 @@ def tell(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
     except (OSError, ValueError):  # a broken pipe, a full disk, a closed file
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the rest of the process)
+
+
+class Forgiving:
+    """stderr for the bar, which is drawn from a thread too: if the terminal has gone away, the work goes on."""
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self._stream = sys.stderr
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+    def isatty(self) -> bool:
+        return True
 
 
 class Stages:
@@ -61,13 +83,15 @@ class Stages:
         elif getattr(sys.stderr, "isatty", bool)():
             with _bar(title, total) as update:
                 yield update
+        elif total is None:
+            with _announced(title):
+                yield _lines(title, None)
         else:
-            if total is None:  # nothing will be heard of it until it is done
-                tell(f"{title} ...")
             yield _lines(title, total)
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
-        if self.verbose:
-            tell(f"{title}: {time.perf_counter() - start:.1f} s")
+        seconds = time.perf_counter() - start
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        if self.verbose and seconds >= _QUIET_SECONDS:
+            tell(f"{title}: {seconds:.1f} s")
 
 
 @contextmanager
@@ -76,14 +100,28 @@ def _bar(title: str, total: int | None) -> Iterator[Update]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = ("{task.description}", BarColumn(), "{task.percentage:>3.0f}%", TimeElapsedColumn())
+    console = Console(file=cast(TextIO, Forgiving()))
     note = TextColumn("{task.fields[note]}", markup=False)
-    with Progress(*columns, TimeRemainingColumn(), note, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, TimeRemainingColumn(), note, console=console, transient=True) as bar:
         task = bar.add_task(title, total=total, note="")
 
         def update(done: int, note: str = "") -> None:
             bar.update(task, completed=done, note=note)
 
         yield update
+
+
+@contextmanager
+def _announced(title: str) -> Iterator[None]:
+    """Says once that work of unknown length goes on, when it has gone on for a while."""
+    timer = threading.Timer(_QUIET_SECONDS, tell, (f"{title} ...",))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # its line does not come after what follows
 
 
 def _lines(title: str, total: int | None) -> Update:

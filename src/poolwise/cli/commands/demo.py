@@ -115,22 +115,23 @@ def run(
         LinearSVM().fit(train.images[::10, 0, 0], train.target[::10])
     candidates = CANDIDATES_PER_CODE * codes
     methods: dict[str, list[dict[str, float]]] = {}
-    settings: dict[str, Any] = {"n_patches": 100_000, "n_jobs": jobs, "verbose": int(verbose)}
+    settings: dict[str, Any] = {"n_patches": 100_000, "n_jobs": jobs}
     for seed in seeds:
         settings["random_state"] = seed
-        kmeans = PooledFeatures.preset("jia2012", n_codes=codes, **settings).fit(train.images)
-        selected = PooledFeatures.preset("jia2012", n_codes=codes, n_candidates=candidates, **settings).fit(train.images)
-        for name, model in (
-            ("paper: K-means", kmeans),
-            ("paper: PDL", selected.reselect(projection=None)),
-            ("paper: PDL, projected", selected),
-        ):
-            methods.setdefault(name, []).append(_evaluate(model, train, test, stages))
+        with stages.stage(f"paper's method, seed {seed}"):
+            kmeans = PooledFeatures.preset("jia2012", n_codes=codes, **settings).fit(train.images)
+            selected = PooledFeatures.preset("jia2012", n_codes=codes, n_candidates=candidates, **settings).fit(train.images)
+            for name, model in (
+                ("paper: K-means", kmeans),
+                ("paper: PDL", selected.reselect(projection=None)),
+                ("paper: PDL, projected", selected),
+            ):
+                methods.setdefault(name, []).append(_evaluate(model, train, test))
         if seed == seeds[0]:
             with replacing(output) as temporary:
                 draw_clusters(selected).save(temporary, format="PNG")
             if report is not None:
-                _write_report(selected, train, test, report, stages, verbose=verbose)
+                _write_report(selected, train, test, report, verbose=verbose)
     models = {"default": PooledFeatures(codes)}
     tuned = None
     if trials:
@@ -141,9 +142,10 @@ def run(
         models["tuned"], tuned = search.best, f"{search.chosen.setting.words}: the best of {trials} trials on training images"
     for seed in seeds:
         settings["random_state"] = seed
-        for name, model in models.items():
-            model = clone(model).set_params(**settings).fit(train.images, train.target)
-            methods.setdefault(name, []).append(_evaluate(model, train, test, stages, "auto"))
+        with stages.stage(f"{' and '.join(models)}, seed {seed}"):
+            for name, model in models.items():
+                model = clone(model).set_params(**settings).fit(train.images, train.target)
+                methods.setdefault(name, []).append(_evaluate(model, train, test, "auto"))
     return {
         "chance": 1 / len(train.target_names),
         "codes": codes,
@@ -158,7 +160,7 @@ def run(
     }
 
 
-def _write_report(model: "PooledFeatures", train: Any, test: Any, path: Path, stages: Stages, *, verbose: bool) -> None:
+def _write_report(model: "PooledFeatures", train: Any, test: Any, path: Path, *, verbose: bool) -> None:
     """The page of the selected codes, with the accuracy of fewer and more of the same candidates."""
     from sklearn.pipeline import make_pipeline
 
@@ -168,7 +170,7 @@ def _write_report(model: "PooledFeatures", train: Any, test: Any, path: Path, st
     K = len(model.codes_)
     budget = {}
     for size in sorted({max(1, K // 4), max(1, K // 2), K, 2 * K, 4 * K}):
-        budget[size] = _evaluate(model.reselect(n_codes=size), train, test, stages)["accuracy"]
+        budget[size] = _evaluate(model.reselect(n_codes=size), train, test)["accuracy"]
     svm = LinearSVM(None, n_jobs=model.n_jobs).fit(model.transform(train.images), train.target_names[train.target])
     write_report(
         make_pipeline(model, svm),
@@ -203,15 +205,14 @@ def _save_images(folder: Path, *, verbose: bool) -> None:
                 update(number + 1)
 
 
-def _evaluate(model: "PooledFeatures", train: Any, test: Any, stages: Stages, gamma: str | None = None) -> dict[str, float]:
+def _evaluate(model: "PooledFeatures", train: Any, test: Any, gamma: str | None = None) -> dict[str, float]:
     """Accuracy of a linear SVM on a model's features, and what they cost; gamma : None for the paper's"""
     from poolwise import LinearSVM
     from poolwise.analysis.cost import milliseconds
 
     X_train, X_test = model.transform(train.images), model.transform(test.images)
     took = milliseconds(model, test.images)
-    with stages.stage("classifier"):
-        svm = LinearSVM(gamma, n_jobs=model.n_jobs).fit(X_train, train.target)
+    svm = LinearSVM(gamma, n_jobs=model.n_jobs).fit(X_train, train.target)
     return {
         "accuracy": float(svm.score(X_test, test.target)),
         "features": X_test.shape[1],

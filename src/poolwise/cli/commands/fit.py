@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolwise.cli import options
+from poolwise.cli.keeping import check_model_room, keep_model
 from poolwise.cli.mirroring import check_mirror, fit_mirrored
 from poolwise.cli.output import check_output, check_report, print_json
 from poolwise.cli.parameters import first_parameters, given, other_parameters, set_given
@@ -163,8 +164,7 @@ def fit(
     """
     from sklearn.pipeline import make_pipeline
 
-    from poolwise import save
-
+    check_model_room(features, svm, images, output, slim=slim)
     start = time.perf_counter()
     if svm is None:
         features.fit(images, images.labels)
@@ -182,7 +182,7 @@ def fit(
         name: _printable(value) if isinstance(value, str) else value for name, value in (provenance or {}).items()
     }
     with stages.stage("save"):
-        save(features if svm is None else make_pipeline(features, svm), output, provenance=remembered, slim=slim)
+        keep_model(features if svm is None else make_pipeline(features, svm), output, provenance=remembered, slim=slim)
     return {
         "model": str(output),
         "bytes": output.stat().st_size,

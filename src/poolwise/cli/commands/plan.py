@@ -195,7 +195,7 @@ def _check_without_candidates(changes: dict[str, Any]) -> None:
 def _that_fit(ctx: click.Context, features: "PooledFeatures", n: int) -> "tuple[list[int], list[str]]":
     """Sizes to predict whose features this machine could hold, and a sentence on defaults that are left out."""
     from poolwise.analysis.cost import fit_bytes
-    from poolwise.support.memory import physical_bytes
+    from poolwise.support.memory import in_bytes, physical_bytes
 
     here, recipe, sizes = physical_bytes(), features.recipe, ctx.params["sizes"]
     pooling = max(recipe.pooling.choices(_ANY_POSITIONS), key=lambda one: one.n_cells)  # the largest that may be chosen
@@ -206,11 +206,11 @@ def _that_fit(ctx: click.Context, features: "PooledFeatures", n: int) -> "tuple[
     def refusal(option: str, K: int) -> str:
         outputs = recipe.encoder.sides * K
         d = pooling.n_cells * (pooling.directions_kept(outputs) or pooling.width(outputs))
-        needed = fit_bytes(pooling, outputs, n) / 1e9
+        needed = fit_bytes(pooling, outputs, n)
         second = " or --directions" * isinstance(pooling, SecondOrder)
         return (
-            f"{option} {K} gives {d:,} features, and to learn from those of {n:,} images takes {needed:,.1f} GB, more than "
-            f"this machine has ({(here or 0) / 1e9:,.1f} GB); give smaller {option}{second}"
+            f"{option} {K} gives {d:,} features, and to learn from those of {n:,} images takes {in_bytes(needed)}, more than "
+            f"this machine has ({in_bytes(here or 0)}); give smaller {option}{second}"
         )
 
     if is_too_large(sizes[-1]):

@@ -11,7 +11,8 @@ from poolwise.cli import options
 from poolwise.cli.model import open_both
 from poolwise.cli.output import check_output, print_json, text_file
 from poolwise.cli.reading import Reading
-from poolwise.support.files import replacing
+from poolwise.support.files import followed, replacing
+from poolwise.support.memory import in_bytes
 from poolwise.support.progress import Stages
 
 if TYPE_CHECKING:
@@ -59,10 +60,10 @@ def _write_npy(output: Path, features: "PooledFeatures", images: "Images", names
     import numpy as np
     from numpy.lib import format as npy
 
-    needed, free = 4 * len(images) * len(names), shutil.disk_usage(output.parent).free
+    needed, free = 4 * len(images) * len(names), shutil.disk_usage(followed(output).parent).free
     if needed > free:
         raise click.BadParameter(
-            f"{output} needs {needed / 1e9:.1f} GB, but there are {free / 1e9:.1f} GB free", param_hint="--output"
+            f"{output} needs {in_bytes(needed)}, but there are {in_bytes(free)} free", param_hint="--output"
         )
     header = {"descr": "<f4", "fortran_order": False, "shape": (len(images), len(names))}
     with replacing(output) as temporary, temporary.open("wb") as file:

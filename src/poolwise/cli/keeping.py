@@ -1,0 +1,61 @@
+"""What was learned is not lost to a full disk: room is looked for before, and a second place after."""
+
+import os
+import secrets
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from poolwise.support.files import followed
+from poolwise.support.memory import in_bytes
+
+if TYPE_CHECKING:
+    from poolwise.estimators import PooledFeatures, StackedFeatures
+    from poolwise.estimators.linear_svm import LinearClassifier
+    from poolwise.images import Images
+
+
+def check_model_room(
+    features: "PooledFeatures | StackedFeatures",
+    svm: "LinearClassifier | None",
+    images: "Images",
+    output: Path,
+    *,
+    slim: bool,
+) -> None:
+    """An OSError with numbers where a model's file would not fit on its disk, before it is learned."""
+    from poolwise.method.sizes import file_bytes
+
+    first = getattr(features, "layers", [features])[0]
+    classes = 0 if svm is None or images.labels is None else len(set(images.labels.tolist()))
+    recipe = first.recipe.decided(images.labels is not None)
+    needed = file_bytes(recipe, images.shape[1:], classes=classes, slim=slim)
+    folder = followed(output).parent
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise OSError(
+            f"{output} will take about {in_bytes(needed)}, and {folder} has {in_bytes(free)} free; make room, give another "
+            f"--output, or give --slim or fewer candidates"
+        )
+
+
+def keep_model(model: Any, output: Path, **how: Any) -> None:
+    """Save a model; if that fails, in the current folder, that of temporary files or the user's: the error says where."""
+    from poolwise import save
+
+    try:
+        save(model, output, **how)
+        return
+    except OSError as error:
+        failed = error
+    for folder in (Path.cwd(), Path(tempfile.gettempdir()), Path.home()):
+        if os.path.realpath(folder) == os.path.realpath(followed(output).parent):
+            continue
+        second = folder / f"{output.stem}-{secrets.token_hex(4)}{output.suffix}"
+        try:
+            save(model, second, **how)
+        except OSError:
+            continue
+        raise OSError(f"{failed}; what was learned is saved as {second}: move it where you want it") from failed
+    raise failed

@@ -12,15 +12,15 @@ import poolwise
 SOURCE = Path(poolwise.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 PAGE = sorted((SOURCE / "report" / "assets").iterdir())  # HTML, CSS and JavaScript
-# What each package may import. `estimators` and below see images only as an `ImageSource`.
+# What each package may import. `estimators` and below see images only as an `ImageSource`, which `images.opened` may open.
 ARROWS = {
     "support": [],
     "engine": ["support"],
     "kernels": ["support"],
     "method": ["support", "engine", "kernels"],
     "svm": ["support", "engine", "kernels", "method"],  # of the method, its streaming statistics alone
-    "estimators": ["support", "engine", "method", "svm"],
     "images": ["support", "engine"],
+    "estimators": ["support", "engine", "method", "svm", "images"],  # images only to open what is given
     "datasets": ["support", "images"],
     "modelfile": ["support", "engine", "method", "estimators"],
     "analysis": ["support", "engine", "method", "estimators"],

@@ -112,7 +112,8 @@ def test_images_with_labels_are_refused_with_the_way_to_give_them(files, make):
     model = paper_features(**SETTINGS).fit(files[1])
     for call in (model.transform, PooledFeatures(4).fit):
         with pytest.raises(
-            ValueError, match=r"labels of their own .*images = poolwise\.open_images\(\.\.\.\), then fit\(images, im"
+            ValueError,
+            match=r"and their labels apart; got .* Open it first: images = poolwise\.open_images\(\.\.\.\), then fit",
         ):
             call(make(*files))
 

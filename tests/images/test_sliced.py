@@ -182,6 +182,8 @@ def test_what_is_no_array_of_images_is_refused(tmp_path, images):
         with pytest.raises(ValueError, match=r"columns=\('a', 'b'\) are those of a table; the Dataset is not one"):
             open_images(data, columns=("a", "b"))
         np.testing.assert_array_equal(open_images(data, labels=file["labels"]).labels, np.arange(30))
+        texts = file.create_dataset("texts", data=["ü", "b"] * 15)
+        assert open_images(data, labels=texts).labels.tolist() == ["ü", "b"] * 15
         source = open_images(data)
     with pytest.raises(ImageError, match="the Dataset: images 3 to 4 cannot be read"):
         source[3:5]

@@ -109,6 +109,24 @@ def test_what_is_wrong_with_a_dataframe_is_said(make, columns, options, message)
         open_images(make(columns), **options)
 
 
+def test_labels_that_are_missing_do_not_matter_where_none_are_wanted(tmp_path):
+    frame = pd.DataFrame({"path": NAMES, "label": ["x", None, "y"]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for where in (frame, tmp_path / "t.csv"):
+        assert open_images(where, labels=None).names == NAMES
+        assert open_images(where, labels=[1, 2, 3]).labels.tolist() == [1, 2, 3]
+    with pytest.raises(
+        ImageError, match=r"t\.csv: line 3 has nothing in the column 'label'; fill it in, or leave the line out"
+    ):
+        open_images(tmp_path / "t.csv")
+
+
+def test_names_of_columns_may_be_numbers(written):
+    source = open_images(pd.DataFrame(list(zip(NAMES, "xyx", strict=True))), columns=("0", "1"))
+    assert source.labels.tolist() == ["x", "y", "x"]
+    np.testing.assert_array_equal(source[:], written)
+
+
 def test_columns_of_one_name_are_refused():
     frame = pd.DataFrame([["a.png", "b.png"]], columns=["path", "path"])
     with pytest.raises(ImageError, match="2 columns are called 'path' in it; rename all but one"):
@@ -151,6 +169,12 @@ def test_labels_that_say_nothing_are_refused(labels, message):
             ImageError,
             "the dict: it holds several arrays, 'images', 'labels'; give the one of images",
         ),
+        (
+            [("a.png", "b.png", "c.png")],
+            ImageError,
+            r"its entries are 3 texts each; expected \(path, label\)\. For several files",
+        ),
+        (b"a.png", TypeError, "images cannot be opened from bytes"),
         ([np.zeros((2, 2)), np.zeros((3, 2))], ImageError, "the list: its images cannot be stacked into one array"),
     ],
 )

@@ -84,7 +84,7 @@ def opened(X: Any, *, with_labels: bool = False) -> Any:
     kind = kind_of(X)
     if kind == "labelled" and not with_labels:
         raise ValueError(
-            f"images with labels of their own were given, as {type(X).__name__}; open them first: images = "
+            f"expected images, and their labels apart; got {type(X).__name__}, which may hold both. Open it first: images = "
             f"poolwise.open_images(...), then fit(images, images.labels)"
         )
     return X if kind == "ready" else open_images(X, labels="auto" if with_labels else None)

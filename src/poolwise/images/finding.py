@@ -16,7 +16,7 @@ from poolwise.images.sliced import SlicedImages
 from poolwise.images.sources import ArrayImages, Images
 from poolwise.images.stored import map_npy, read_npz
 from poolwise.images.tables import Columns, check_columns, list_frame, list_table
-from poolwise.support.parameters import ParameterError
+from poolwise.support.parameters import Example, ParameterError
 
 _ACCEPTED = "expected an image file, a folder, or a .npy, .npz, .txt (a path a line) or .csv file"
 _OBJECTS = (
@@ -32,7 +32,7 @@ def find(where: Any, member: str | None, columns: Columns | None, labelled: bool
     if member is not None:
         raise ParameterError(f"{{member}} chooses an array of a .npz file; {_name(where)} is not one", member=member)
     if is_frame(where):
-        return list_frame(where, columns if columns is None or labelled else (columns[0], None))
+        return list_frame(where, columns, labelled)
     if isinstance(where, Iterator):
         where = _as_list(where)
     found = _find_object(where, columns)
@@ -54,7 +54,7 @@ def _find_object(where: Any, columns: Columns | None) -> Images | Listing | Item
         return SlicedImages(_name(where), where)
     if hasattr(where, "convert") and hasattr(where, "mode"):
         raise ImageError("the picture", "it is a single one; give a list of pictures")
-    if not hasattr(where, "__len__") or not hasattr(where, "__getitem__"):
+    if isinstance(where, bytes) or not hasattr(where, "__len__") or not hasattr(where, "__getitem__"):
         raise TypeError(f"images cannot be opened from {type(where).__name__}; {_OBJECTS}")
     if len(where) == 0:
         raise ImageError(_name(where), f"it is empty; {_OBJECTS}")
@@ -68,6 +68,13 @@ def _find_in_list(where: Any, columns: Columns | None) -> Images | Listing | Ite
     first = next((one for one in where if not is_missing(one)), None)
     if is_path(first) or first is None:
         return Listing("", list_paths(where, _name(where)), None)
+    if isinstance(first, tuple | list) and len(first) > 2 and all(map(is_path, first)):
+        raise ImageError(
+            _name(where),
+            f"its entries are {len(first)} texts each; expected (path, label). For several files of an image give a table, "
+            f"a column for each, and {{columns}}",
+            columns=Example("((..., ...), ...)", "PATH+PATH,LABEL"),
+        )
     if isinstance(first, tuple | list) and len(first) == 2 and is_path(first[0]):
         if not all(isinstance(one, tuple | list) and len(one) == 2 for one in where):
             raise ImageError(_name(where), "some of it is (path, label) and some is not; expected two entries in each")
@@ -187,4 +194,4 @@ def _find_path(path: Path, member: str | None, columns: Columns | None, labelled
         return ArrayImages(str(path), map_npy(path))
     if kind == ".npz":
         return ArrayImages(str(path), *read_npz(path, member, labelled=labelled))
-    return list_text(path) if kind == ".txt" else list_table(path, columns)
+    return list_text(path) if kind == ".txt" else list_table(path, columns, labelled)

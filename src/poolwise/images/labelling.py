@@ -37,6 +37,8 @@ def as_labels(values: Any, n: int, what: str = "") -> Array:
     kinds = {_kind(one) for one in each}
     if len(kinds) > 1 or not kinds <= {"text", "bytes", "numbers"}:
         raise _refuse(what, f"labels are {' and '.join(sorted(kinds))}; expected text alone, or numbers alone")
+    if kinds == {"bytes"} and given.dtype.kind == "O":  # text of h5py
+        each = [one.decode(errors="surrogateescape") for one in each]
     return np.array(each) if given.dtype.kind not in "fU" else given
 
 

@@ -35,27 +35,32 @@ def check_columns(columns: Any) -> tuple[tuple[str, ...], str | None]:
     )
 
 
-def list_table(path: Path, columns: Columns | None = None) -> Listing:
+def list_table(path: Path, columns: Columns | None = None, labelled: bool = True) -> Listing:
     """A CSV file with a header; paths are relative to its folder.
 
     columns : the names of the columns with paths and with labels, (…, None) for no labels. None: "path" and, if there, "label"
+    labelled : whether labels are wanted, which none may lack then
     """
     rows = _table_rows(path)
     header = next(rows, (1, []))[1]
     where, label = _choose(path, "in its first line", header, columns)
+    label = label if labelled else None
     names, labels = [], []
     places = [header.index(name) for name in where]
     for number, row in rows:
         if len(row) != len(header) or not all(row[place] for place in places):
             raise ImageError(path, f"line {number} has {len(row)} fields or no path; expected {len(header)} as in the header")
         names.append(tuple(row[place] for place in places))
-        labels.append("" if label is None else row[header.index(label)])
+        if label is not None:
+            labels.append(row[header.index(label)])
+            if not labels[-1]:
+                raise ImageError(path, f"line {number} has nothing in the column {label!r}; fill it in, or leave the line out")
     if not names:
         raise ImageError(path, "it has a header but no rows")
     return _listing(str(path.parent), names, None if label is None else np.array(labels))
 
 
-def list_frame(frame: Any, columns: Columns | None = None) -> Listing:
+def list_frame(frame: Any, columns: Columns | None = None, labelled: bool = True) -> Listing:
     """The same of a DataFrame, whose paths are relative to the current folder.
 
     frame : anything with `columns`, and a column for each of their names
@@ -63,8 +68,9 @@ def list_frame(frame: Any, columns: Columns | None = None) -> Listing:
     what = f"the {type(frame).__name__}"
     header = [str(name) for name in frame.columns]
     where, label = _choose(what, "in it", header, columns)
-    names = list(zip(*(list_paths(frame[name], f"{what}'s column {name!r}") for name in where), strict=True))
-    labels = None if label is None else as_labels(frame[label], len(names), f"{what}'s column {label!r}")
+    series = {name: frame[key] for name, key in zip(header, frame.columns, strict=True) if name in (*where, label)}
+    names = list(zip(*(list_paths(series[name], f"{what}'s column {name!r}") for name in where), strict=True))
+    labels = None if label is None or not labelled else as_labels(series[label], len(names), f"{what}'s column {label!r}")
     return _listing("", names, labels)
 
 

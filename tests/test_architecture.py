@@ -127,6 +127,13 @@ def test_rooms_know_nothing_of_scikit_learn_commands_and_pictures(package):
             assert {name.split(".")[0] for name in imports(path)}.isdisjoint(OUTSIDE), path
 
 
+@pytest.mark.parametrize("package", ["images", "estimators", "tuning"])
+def test_tables_and_arrays_of_libraries_are_read_without_importing_these(package):
+    libraries = {"pandas", "polars", "h5py", "zarr", "dask", "xarray", "netCDF4", "torch", "torchvision", "datasets"}
+    for path in sorted((SOURCE / package).rglob("*.py")):
+        assert {name.split(".")[0] for name in imports(path)}.isdisjoint(libraries), path
+
+
 def test_the_svm_takes_only_statistics_from_the_method():
     for path in sorted((SOURCE / "svm").glob("*.py")):
         assert at_level(path, 2) & set(STAGES) <= {"statistics"}

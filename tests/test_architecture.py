@@ -12,15 +12,15 @@ import poolwise
 SOURCE = Path(poolwise.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 PAGE = sorted((SOURCE / "report" / "assets").iterdir())  # HTML, CSS and JavaScript
-# What each package may import. `estimators` and below see images only as an `ImageSource`.
+# What each package may import. `estimators` and below see images only as an `ImageSource`, which `images.opened` may open.
 ARROWS = {
     "support": [],
     "engine": ["support"],
     "kernels": ["support"],
     "method": ["support", "engine", "kernels"],
     "svm": ["support", "engine", "kernels", "method"],  # of the method, its streaming statistics alone
-    "estimators": ["support", "engine", "method", "svm"],
     "images": ["support", "engine"],
+    "estimators": ["support", "engine", "method", "svm", "images"],  # images only to open what is given
     "datasets": ["support", "images"],
     "modelfile": ["support", "engine", "method", "estimators"],
     "analysis": ["support", "engine", "method", "estimators"],
@@ -129,6 +129,13 @@ def test_rooms_know_nothing_of_scikit_learn_commands_and_pictures(package):
             "online.py",
         ):  # its random_state; bars; its learner
             assert {name.split(".")[0] for name in imports(path)}.isdisjoint(OUTSIDE), path
+
+
+@pytest.mark.parametrize("package", ["images", "estimators", "tuning"])
+def test_tables_and_arrays_of_libraries_are_read_without_importing_these(package):
+    libraries = {"pandas", "polars", "h5py", "zarr", "dask", "xarray", "netCDF4", "torch", "torchvision", "datasets"}
+    for path in sorted((SOURCE / package).rglob("*.py")):
+        assert {name.split(".")[0] for name in imports(path)}.isdisjoint(libraries), path
 
 
 def test_the_svm_takes_only_statistics_from_the_method():

@@ -66,7 +66,7 @@ class TestImages:
 
     def test_no_kind_of_source(self, made, refused, name, tmp_path):
         (tmp_path / "x.zip").write_bytes(b"PK")
-        assert "images cannot be opened from it; expected an array, a folder" in refused(
+        assert "images cannot be opened from it; expected an image file, a folder" in refused(
             *COMMANDS[name](made, tmp_path / "x.zip")
         )
 

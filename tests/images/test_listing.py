@@ -202,10 +202,11 @@ def test_wrong_options_get_an_error_that_names_them(make, options, message):
 
 
 def test_what_is_no_source_is_refused(tmp_path, make):
-    with pytest.raises(ImageError, match=r"gone: there is no such file or folder; expected an array, a folder"):
+    with pytest.raises(ImageError, match=r"gone: there is no such file or folder; expected an image file, a folder"):
         open_images(tmp_path / "gone")
-    with pytest.raises(ImageError, match=r"a\.png: images cannot be opened from it"):
-        open_images(make("a.png") / "a.png")
+    (make("a.png") / "a.png").rename(tmp_path / "a.pdf")
+    with pytest.raises(ImageError, match=r"a\.pdf: images cannot be opened from it"):
+        open_images(tmp_path / "a.pdf")
     os.mkfifo(tmp_path / "pipe.txt")
     with pytest.raises(ImageError, match=r"pipe\.txt: images cannot be opened from it"):
         open_images(tmp_path / "pipe.txt")

@@ -167,3 +167,39 @@ def test_shapes_of_arrays_are_read_from_their_headers_alone(images, tmp_path):
     (tmp_path / "x.npz").write_bytes(raw[:100])
     with pytest.raises(ImageError, match=r"x.npz: it cannot be read as .npz"):
         npz_shapes(tmp_path / "x.npz")
+
+
+@pytest.fixture
+def medmnist(tmp_path, rng):
+    """An archive as MedMNIST's, and its arrays."""
+    arrays = {}
+    for part, n in {"train": 7, "val": 3, "test": 4}.items():
+        arrays[f"{part}_images"] = rng.integers(0, 256, size=(n, 5, 5, 3), dtype=np.uint8)
+        arrays[f"{part}_labels"] = rng.integers(0, 9, size=(n, 1), dtype=np.uint8)
+    np.savez_compressed(tmp_path / "pathmnist.npz", **arrays)
+    return tmp_path / "pathmnist.npz", arrays
+
+
+@pytest.mark.parametrize("part", ["train", "val", "test"])
+def test_parts_of_medmnist_are_found_by_either_name(medmnist, part):
+    path, arrays = medmnist
+    for member in (part, f"{part}_images"):
+        source = open_images(path, member=member)
+        np.testing.assert_array_equal(source[:], arrays[f"{part}_images"])
+        np.testing.assert_array_equal(source.labels, arrays[f"{part}_labels"][:, 0])
+
+
+def test_a_part_that_is_not_there_or_not_named_lists_what_is(medmnist):
+    with pytest.raises(ImageError, match=r"no array 'dev' in it, but 'train_images', .*; choose with member"):
+        open_images(medmnist[0], member="dev")
+    with pytest.raises(ImageError, match=r"nothing that shows which are the images in it, but 'train_images', "):
+        open_images(medmnist[0])
+
+
+def test_several_labels_an_image_are_refused_with_the_remedy(tmp_path, rng):
+    targets = rng.integers(0, 2, size=(4, 14))
+    np.savez(tmp_path / "chestmnist.npz", train_images=np.zeros((4, 5, 5), np.uint8), train_labels=targets)
+    message = "14 labels for each of 4 images; expected one; use labels=None to go without, and in Python give them to fit as y"
+    with pytest.raises(ValueError, match=message):
+        open_images(tmp_path / "chestmnist.npz", member="train")
+    assert open_images(tmp_path / "chestmnist.npz", member="train", labels=None).shape == (4, 5, 5, 1)

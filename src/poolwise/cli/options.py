@@ -165,9 +165,9 @@ class ChoiceOrNone(Choice):
 
 
 class Columns(ParamType):
-    """`path,label`, or `path` alone for no labels: (path, label or None)."""
+    """`path,label`, or `path` alone for no labels: (path, label or None); `dna+er+rna,label`: ((dna, er, rna), label)."""
 
-    name = "PATH[,LABEL]"
+    name = "PATH[+PATH...][,LABEL]"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
@@ -175,7 +175,10 @@ class Columns(ParamType):
         path, _, label = value.partition(",")
         if not path:
             self.fail(f"{value!r} names no column of paths; expected a value such as file,species", param, ctx)
-        return path, label or None
+        paths = tuple(path.split("+"))
+        if "" in paths or len({*paths, label}) <= len(paths):
+            self.fail(f"{value!r} leaves a column out, or names one twice; expected such as dna+er+rna,label", param, ctx)
+        return paths if len(paths) > 1 else path, label or None
 
 
 class Bands(ParamType):
@@ -239,14 +242,19 @@ def output(help: str, *, required: bool = True) -> Callable[[Command], Command]:
     return click.option("-o", "--output", required=required, type=click.Path(dir_okay=False, path_type=Path), help=help)
 
 
-def images(command: Command, default: str = "  [default: as in fit]", *, required: bool = True) -> Command:
+def images(command: Command, default: str = "  [default: as in fit]", *, required: bool = True, nargs: int = 1) -> Command:
     """IMAGES, and how they are read; `reading.Reading` takes them all."""
     of_model = f"Files only.{default}"
     for add in reversed(
         [
-            click.argument("images", type=click.Path(path_type=Path), required=required),
-            click.option("--member", default=None, help="Which array of a .npz file, such as x_test."),
-            click.option("--columns", default=None, type=Columns(), help="Columns of a .csv file.  [default: path,label]"),
+            click.argument("images", type=click.Path(path_type=Path), required=required, nargs=nargs),
+            click.option("--member", default=None, help="Which array of a .npz file, such as x_test or test."),
+            click.option(
+                "--columns",
+                default=None,
+                type=Columns(),
+                help="Columns of a .csv file; dna+er+rna,label where an image is in several files.  [default: path,label]",
+            ),
             click.option("--resize", default=None, type=Pair(), callback=_as_square, help=f"Resize images. {of_model}"),
             click.option(
                 "--crop/--no-crop", default=None, help=f"Cut the centre out, so that resizing keeps proportions. {of_model}"
@@ -290,6 +298,11 @@ def images(command: Command, default: str = "  [default: as in fit]", *, require
 def images_if_any(command: Command) -> Command:
     """The same where a command does without, too."""
     return images(command, required=False)
+
+
+def images_or_files(command: Command) -> Command:
+    """The same where several image files may be given, too."""
+    return images(command, nargs=-1)
 
 
 def report(command: Command) -> Command:

@@ -13,13 +13,15 @@ from poolwise.support.progress import Stages
 
 if TYPE_CHECKING:
     from poolwise.images import Images
+    from poolwise.images.tables import Columns
     from poolwise.images.tiff import Stack
     from poolwise.modelfile import Description
 
 _ARRAYS = (".npy", ".npz")
 _OF_FILES = "--resize, --crop, --grey, --channels, --page and --stack"
+_NO_FILES = (*_ARRAYS, ".txt", ".csv")
 _FILES_SHOWN = 10
-_NOT_OPTIONS = ("named", "nodata")
+_NOT_OPTIONS = ("named", "nodata", "files")
 _BYTES_KEPT = 512 << 20
 
 
@@ -29,11 +31,12 @@ class Reading:
 
     named : the part of a data set that `images` names, or None for files, folders and arrays
     nodata : what pixels without data hold, as the features have it
+    files : all IMAGES where there are several, the first of which is `images`; else ()
     """
 
     images: Path
     member: str | None = None
-    columns: tuple[str, str | None] | None = None
+    columns: "Columns | None" = None
     resize: tuple[int, int] | None = None
     crop: bool | None = None
     grey: bool | None = None
@@ -45,11 +48,17 @@ class Reading:
     max_pixels: int = 64_000_000
     named: DataSetPart | None = None
     nodata: Any = None
+    files: tuple[Path, ...] = ()
 
     @classmethod
     def take(cls, options: dict[str, Any], part: str = "test") -> "Reading":
         """Take these options out of all of a command's; `part` is that of a data set whose name is given without one."""
-        reading = cls(**{field.name: options.pop(field.name) for field in fields(cls) if field.name not in _NOT_OPTIONS})
+        given = {field.name: options.pop(field.name) for field in fields(cls) if field.name not in _NOT_OPTIONS}
+        if isinstance(given["images"], tuple):
+            given |= {"images": given["images"][0], "files": given["images"] if len(given["images"]) > 1 else ()}
+        reading = cls(**given)
+        if reading.files:
+            return reading
         named = as_name(reading.images, part)
         return reading if named is None else replace(reading, images=Path(str(named)), named=named)
 
@@ -57,8 +66,14 @@ class Reading:
     def is_array(self) -> bool:
         return self.images.suffix.lower() in _ARRAYS and not self.images.is_dir()
 
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """All that is read."""
+        return self.files or (self.images,)
+
     def check(self) -> None:
         """Options that contradict each other or the kind of source: a usage error, before any work."""
+        self._check_files()
         if self.named is not None:
             self._check_named(self.named)
         kind = "folder" if self.images.is_dir() else self.images.suffix.lower()
@@ -75,7 +90,18 @@ class Reading:
         if self.skipped is not None:
             if self.on_error != "skip":
                 raise click.UsageError("--skipped lists the files that --on-error skip leaves out; give that too")
-            check_output(self.skipped, (".csv",), "--skipped", (self.images,))
+            check_output(self.skipped, (".csv",), "--skipped", self.inputs)
+
+    def _check_files(self) -> None:
+        """Several IMAGES are image files."""
+        for path in self.files:
+            kind = "a folder" if path.is_dir() else "an array, list or table" if path.suffix.lower() in _NO_FILES else ""
+            if not kind and as_name(path, "test") is not None:
+                kind = "a data set"
+            if kind:
+                raise click.UsageError(
+                    f"several IMAGES must be image files, but {path} is {kind}; give it alone, in a command of its own"
+                )
 
     def _check_named(self, named: DataSetPart) -> None:
         """A data set has its own images and labels: options that choose or change them are for other sources."""
@@ -103,6 +129,7 @@ class Reading:
             "channels": None if self.channels is None else ",".join(map(str, self.channels)),
             "page": self.page,
             "stack": self.stack,
+            **({} if self.columns is None or isinstance(self.columns[0], str) else {"columns": spell_columns(self.columns)}),
         }
 
     @property
@@ -121,11 +148,19 @@ class Reading:
         if self.is_array or self.named is not None:
             return self
         resized = isinstance(known.get("resize"), str)
+        columns = self.columns
+        if columns is None and not self.files and self.images.suffix.lower() == ".csv" and not self.images.is_dir():
+            columns = _columns(known.get("columns"))
+        in_several_files = columns is not None and not isinstance(columns[0], str)
+        of_shape = {1: True, 3: False}.get(c)
+        if in_several_files:  # bands of files, not colours
+            of_shape = True if known.get("grey") is True else None
         return replace(
             self,
+            columns=columns,
             resize=self.resize if self.resize is not None else (H, W) if resized else None,
             crop=self.crop if self.crop is not None else known.get("crop") is True,
-            grey=self.grey if self.grey is not None else {1: True, 3: False}.get(c),
+            grey=self.grey if self.grey is not None else of_shape,
             channels=self.channels if self.channels is not None else _numbers(known.get("channels")),
             page=self.page if self.page is not None or self.stack is not None else _page(known.get("page")),
             stack=self.stack if self.stack is not None or self.page is not None else _stack(known.get("stack")),
@@ -157,12 +192,15 @@ class Reading:
     def _open(self, stages: Stages, *, labels: bool, memory: int, n_jobs: int | None) -> "Images":
         from poolwise.images import ImageError, open_images
 
+        missing = next((path for path in self.files if not os.path.lexists(path)), None)
+        if missing is not None:
+            raise ImageError(missing, "there is no such file")
         with stages.stage("open images") as update:
             try:
                 return open_images(
-                    self.images,
+                    list(self.files) or self.images,
                     member=self.member,
-                    columns=self.columns,
+                    columns=self.columns if labels or self.columns is None else (self.columns[0], None),
                     labels="auto" if labels else None,
                     resize=self.resize,
                     crop=bool(self.crop),
@@ -178,7 +216,7 @@ class Reading:
                     update=update,
                 )
             except ImageError as error:
-                if os.path.exists(self.images):
+                if self.files or os.path.exists(self.images):
                     raise
                 names = ", ".join(PARTS)
                 raise ImageError(error.path, f"{error.reason}, or the name of a data set: {names}") from error
@@ -190,6 +228,25 @@ def _numbers(told: Any) -> tuple[int, ...] | None:
     return (
         tuple(map(int, parts)) if parts and all(part.isascii() and part.isdigit() and len(part) < 6 for part in parts) else None
     )
+
+
+def _columns(told: Any) -> "Columns | None":
+    paths, _, label = told.partition(",") if isinstance(told, str) else ("", "", "")
+    several = tuple(paths.split("+"))
+    return (
+        (several, label or None) if len(several) > 1 and len({*several, label, ""}) == len(several) + 1 + bool(label) else None
+    )
+
+
+def spell_columns(columns: "Columns") -> str:
+    """As --columns takes them.
+
+    >>> spell_columns(("file", None)), spell_columns((("dna", "er"), "label"))
+    ('file', 'dna+er,label')
+    """
+    paths, label = columns
+    spelled = paths if isinstance(paths, str) else "+".join(paths)
+    return spelled if label is None else f"{spelled},{label}"
 
 
 def _page(told: Any) -> int | None:

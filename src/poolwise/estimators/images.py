@@ -56,6 +56,7 @@ def look_at(estimator: BaseEstimator, X: Any, offset: float, fitted: Shape | Non
 
     offset : what the descriptor adds to contrasts, in units of pixels    fitted : the shape seen in `fit`, if this is later
     """
+    X = opened(X, nodata=checked_nodata(estimator.nodata, X))
     if isinstance(X, Banded | Masked):  # by an earlier look
         return _look_at_source(estimator, X, fitted, "nan")
     nodata = checked_nodata(estimator.nodata, X)
@@ -77,6 +78,24 @@ def look_at(estimator: BaseEstimator, X: Any, offset: float, fitted: Shape | Non
         elif bands is None:
             _warn_of_small_scale(seen.spread, offset)
     return replace(seen, images=given) if bands is None else replace(seen, images=Banded(given, bands), bands=bands)
+
+
+def opened(X: Any, *, with_labels: bool = False, nodata: Nodata = None) -> Any:
+    """Paths, and arrays of other libraries, as a source; arrays in memory and sources as they are.
+
+    with_labels : also open a path, a table, and sequences of (image, label), which are refused otherwise
+    """
+    if isinstance(X, np.ndarray | ImageSource) and (isinstance(X, ImageSource) or X.dtype.kind in "uifb"):
+        return X
+    from poolwise.images import kind_of, open_images  # where there are files, and not before
+
+    kind = kind_of(X)
+    if kind == "labelled" and not with_labels:
+        raise ValueError(
+            f"expected images, and their labels apart; got {type(X).__name__}, which may hold both. Open it first: images = "
+            f"poolwise.open_images(...), then fit(images, images.labels)"
+        )
+    return X if kind == "ready" else open_images(X, labels="auto" if with_labels else None, nodata=nodata)
 
 
 def _choose_bands(asked: Any, seen: Seen, images: Array | ImageSource, image_shape: Any) -> Bands | None:

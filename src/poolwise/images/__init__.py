@@ -6,8 +6,9 @@ Files are taken for hostile: see `poolwise.images.decoding` for what is read and
 """
 
 from poolwise.images.errors import ImageError
+from poolwise.images.finding import kind_of
 from poolwise.images.opening import open_images
 from poolwise.images.skipping import write_manifest
 from poolwise.images.sources import Images
 
-__all__ = ["ImageError", "Images", "open_images", "write_manifest"]
+__all__ = ["ImageError", "Images", "kind_of", "open_images", "write_manifest"]

@@ -107,16 +107,25 @@ class Decoder:
     def _by_pillow(self, path: str, file: Any, notes: tuple[str, ...] = ()) -> "Decoded":
         deep = _has_deep_colours(file)
         with Image.open(file, formats=FORMATS) as image:
-            self._check_size(path, image.size)
-            image.load()
             if deep:
                 notes += ("its colours of 16 bits are read with 8 bits; save it as TIFF to keep them",)
-            frames = 1 if image.format == "TIFF" else int(getattr(image, "n_frames", 1))
-            if frames > 1:
-                notes += (f"it is an animation of {frames} frames, of which the first is read",)
-            if image.has_transparency_data:
-                notes += ("what is transparent in it is laid over white",)
-            return Decoded(self._finish(path, np.array(_upright(_colours(path, image, self.grey), image))), notes)
+            return self.of_picture(path, image, notes)
+
+    def of_picture(self, path: str, image: Image.Image, notes: tuple[str, ...] = ()) -> "Decoded":
+        """The same of a picture of Pillow."""
+        self._check_size(path, image.size)
+        image.load()
+        frames = 1 if image.format == "TIFF" else int(getattr(image, "n_frames", 1))
+        if frames > 1:
+            notes += (f"it is an animation of {frames} frames, of which the first is read",)
+        if image.has_transparency_data:
+            notes += ("what is transparent in it is laid over white",)
+        return Decoded(self._finish(path, np.array(_upright(_colours(path, image, self.grey), image))), notes)
+
+    def of_array(self, path: str, pixels: Array) -> "Decoded":
+        """The same of pixels (H, W) or (H, W, c)."""
+        self._check_size(path, (pixels.shape[1], pixels.shape[0]))
+        return Decoded(self._finish(path, pixels))
 
     def _check_size(self, path: str, size: tuple[int, int]) -> None:
         W, H = size
@@ -129,7 +138,7 @@ class Decoder:
 
     def _finish(self, path: str, pixels: Array) -> Array:
         """(H, W, c): cropped and resized, with the bands asked for."""
-        pixels, missing = pixels if pixels.ndim == 3 else pixels[:, :, None], None
+        pixels, missing = self.take_channels(path, pixels if pixels.ndim == 3 else pixels[:, :, None]), None
         if self.nodata is not None and can_be_missing(pixels.dtype, self.nodata):
             missing = missing_pixels(pixels, self.nodata)
             pixels = np.where(missing[:, :, None], pixels.dtype.type(0), pixels)
@@ -148,18 +157,22 @@ class Decoder:
                 "it has pixels that are NaN or infinite; leave them out with {nodata}, or give them a number",
                 nodata="nan",
             )
-        if self.channels is not None:
-            if max(self.channels) >= pixels.shape[2]:
-                raise ImageError(
-                    path,
-                    f"it has {pixels.shape[2]} bands, 0 to {pixels.shape[2] - 1}; got {{channels}}",
-                    channels=self.channels,
-                )
-            pixels = pixels[:, :, list(self.channels)]
         bands = pixels.shape[2]
         if self.grey and bands == 3:
             return np.ascontiguousarray(_as_type(pixels @ _LUMA, pixels.dtype)[:, :, None])
         return np.repeat(pixels, 3, axis=2) if self.grey is False and bands == 1 else np.ascontiguousarray(pixels)
+
+    def take_channels(self, path: str, pixels: Array) -> Array:
+        """The bands asked for, of (H, W, c)."""
+        if self.channels is None:
+            return pixels
+        if max(self.channels) >= pixels.shape[2]:
+            raise ImageError(
+                path,
+                f"it has {pixels.shape[2]} bands, 0 to {pixels.shape[2] - 1}; got {{channels}}",
+                channels=self.channels,
+            )
+        return pixels[:, :, list(self.channels)]
 
     def _shape(self, pixels: Array) -> Array:
         H, W, _ = pixels.shape

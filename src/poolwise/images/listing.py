@@ -1,16 +1,17 @@
-"""Which files there are, and their labels: of a folder, a list of paths, or a table. No image is opened here."""
+"""Which files there are, and their labels: of a folder, or a list of paths. No image is opened here."""
 
-import csv
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from poolwise.images.decoding import EXTENSIONS
+from poolwise.images.decoding import EXTENSIONS, Decoded, Decoder
 from poolwise.images.errors import ImageError, reason_of, show
-from poolwise.support.parameters import Example
+from poolwise.images.labelling import is_missing
+from poolwise.images.siblings import decode_siblings
 from poolwise.support.types import Array
 
 _PARTS = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "holdout", "unlabeled", "unlabelled"}
@@ -18,11 +19,37 @@ _PARTS = {"train", "training", "test", "testing", "val", "valid", "validation", 
 
 @dataclass(frozen=True)
 class Listing:
-    """root : folder that names are relative to    names : n paths    labels : (n,) str, or None"""
+    """root : folder that names are relative to    names : n paths    labels : (n,), or None
+
+    files : n tuples of paths, the first of which is the name, where each image is in several files; else None
+    """
 
     root: str
     names: list[str]
     labels: Array | None
+    files: list[tuple[str, ...]] | None = None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def path(self, row: int) -> str:
+        """Of the file of one row; of several, the first."""
+        return os.path.join(self.root, self.names[row])
+
+    def read(self, row: int, decode: Decoder) -> Decoded:
+        """The image of one row; ImageError for whatever goes wrong."""
+        if self.files is None:
+            return decode.decode(self.path(row))
+        return decode_siblings([os.path.join(self.root, name) for name in self.files[row]], decode)
+
+    def subset(self, rows: Array) -> "Listing":
+        """These rows alone."""
+        return replace(
+            self,
+            names=[self.names[row] for row in rows],
+            labels=None if self.labels is None else self.labels[rows],
+            files=None if self.files is None else [self.files[row] for row in rows],
+        )
 
 
 def list_folder(root: Path, labelled: bool = True) -> Listing:
@@ -71,41 +98,27 @@ def list_text(path: Path) -> Listing:
     return Listing(str(path.parent), names, None)
 
 
-def list_table(path: Path, columns: tuple[str, str | None] | None = None) -> Listing:
-    """A CSV file with a header; paths are relative to its folder.
+def list_paths(paths: Iterable[Any], what: str = "the list") -> list[str]:
+    """Paths of a list, Series or column, each of which must be there; relative ones to the current folder.
 
-    columns : the names of the columns with paths and with labels, (…, None) for no labels. None: "path" and, if there, "label"
+    what : for errors
+
+    >>> list_paths(["a.png", Path("b.png")])
+    ['a.png', 'b.png']
     """
-    rows = _table_rows(path)
-    header = next(rows, (1, []))[1]
-    where, label = columns if columns is not None else ("path", "label" if "label" in header else None)
-    missing = [name for name in (where, label) if name is not None and name not in header]
-    if missing:
-        raise ImageError(
-            path,
-            f"there is no column {missing[0]!r} in its first line, but {', '.join(map(repr, header)) or 'nothing'}; name those "
-            f"of paths and labels with {{columns}}",
-            columns=Example("(..., ...)", "PATH,LABEL"),
-        )
-    names, labels = [], []
-    for number, row in rows:
-        if len(row) != len(header) or not row[header.index(where)]:
-            raise ImageError(path, f"line {number} has {len(row)} fields or no path; expected {len(header)} as in the header")
-        names.append(row[header.index(where)])
-        labels.append("" if label is None else row[header.index(label)])
+    names = []
+    for row, path in enumerate(paths):
+        if isinstance(path, str | os.PathLike) and os.fspath(path):
+            names.append(os.fsdecode(path))
+        elif is_missing(path) or path == "":
+            raise ImageError(what, f"row {row} has no path; leave it out, or fill it in")
+        else:
+            raise ImageError(
+                what, f"row {row} is {type(path).__name__} {str(path)[:50]!r}; expected paths of image files alone"
+            )
     if not names:
-        raise ImageError(path, "it has a header but no rows")
-    return Listing(str(path.parent), names, None if label is None else np.array(labels))
-
-
-def _table_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Line number and fields of every row that is not empty."""
-    try:
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            reader = csv.reader(file)
-            yield from ((reader.line_num, row) for row in reader if row)
-    except (OSError, csv.Error) as error:
-        raise ImageError(path, f"it cannot be read as CSV ({reason_of(error)})") from error
+        raise ImageError(what, "it is empty; expected paths of image files")
+    return names
 
 
 def _walk(root: str, top: str) -> Iterator[tuple[list[str], list[str]]]:

@@ -1,18 +1,18 @@
 """`open_images`: recognise what was given, and open it."""
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from poolwise.images.decoding import MAX_PIXELS, Decoder
-from poolwise.images.errors import ImageError, show
-from poolwise.images.listing import Listing, list_folder, list_table, list_text
+from poolwise.images.errors import show
+from poolwise.images.finding import find
+from poolwise.images.items import Items
+from poolwise.images.labelling import as_labels
 from poolwise.images.skipping import first_usable, without_unusable
-from poolwise.images.sources import ArrayImages, FileImages, Images
-from poolwise.images.stored import map_npy, read_npz
+from poolwise.images.sources import FileImages, Images, ItemImages
+from poolwise.images.tables import Columns
 from poolwise.images.tiff import Stack
 from poolwise.support.missing import Nodata, NodataKind
 from poolwise.support.parameters import NAME, ParameterError
@@ -20,14 +20,12 @@ from poolwise.support.progress import Update, silent
 from poolwise.support.types import Array
 from poolwise.support.warning import warn_user
 
-_ACCEPTED = "expected an array, a folder, or a .npy, .npz, .txt (a path a line) or .csv file"
-
 
 def open_images(
     where: Any,
     *,
     member: str | None = None,
-    columns: tuple[str, str | None] | None = None,
+    columns: Columns | None = None,
     labels: Any = "auto",
     resize: tuple[int, int] | None = None,
     crop: bool = False,
@@ -46,18 +44,22 @@ def open_images(
 
     Parameters
     ----------
-    where : array, or path of
-        a folder, whose folders are the labels (without folders: no labels); a `.npy` file, which is memory-mapped; a `.npz`
-        file; a `.txt` file with a path a line; or a `.csv` file with columns `path` and, if there, `label`. Paths are relative
-        to the file's folder.
+    where : path, paths, table, array or sequence
+        The path of a folder, whose folders are the labels (without folders: no labels); of a `.npy` file, which is
+        memory-mapped; of a `.npz` file; of a `.txt` file with a path a line; of a `.csv` file with columns `path` and, if
+        there, `label`, whose paths are relative to its folder; or of one image. Or one of these objects: a list or Series of
+        paths, or of (path, label); a DataFrame of pandas or polars, as a `.csv` file; an array, or anything with `shape`
+        (n, H, W, c) or (n, H, W), `dtype` and slices, such as those of zarr, h5py and dask; or a sequence of (image, label) or
+        {"image": ..., "label": ...}, such as a Dataset of PyTorch or Hugging Face (`poolwise.images.items`).
     member : str or None
-        Which array of a `.npz` file, say "x_train"; its labels are then those in "y_train".
-    columns : (str, str or None) or None
-        Columns of paths and of labels in a `.csv` file.
-    labels : "auto", None or (n,) array
-        Those that are found, none at all, or these.
+        Which array of a `.npz` file, say "x_train"; its labels are then those in "y_train". A part is enough: "train".
+    columns : (str, str or None), ((str, str, ...), str or None) or None
+        Columns of paths and of labels in a table; several of paths where each image is in several files, whose bands become
+        one image's. The key of the image and of the label, where items of a sequence are dicts.
+    labels : "auto", None or (n,) array, list or Series
+        Those that are found, none at all, or these. Those of a sequence need one pass over it.
     resize : (H, W) or None
-        None: all files must have the size of the first. Files only, as are `crop`, `grey` and those below it.
+        None: all files must have the size of the first. Of files and sequences only, as are `crop`, `grey` and those below it.
     crop : bool
         Cut out the largest centred part with the proportions of `resize` (a square if None) before resizing.
     grey : bool or None
@@ -105,7 +107,7 @@ def open_images(
     if resize is not None and decode.resize is not None and decode.resize[0] * decode.resize[1] > max_pixels:
         raise ParameterError("{resize} is more than {max_pixels}; give a smaller size", resize=resize, max_pixels=max_pixels)
     budget = _count("memory", memory, 0)
-    found = _find(where, member, columns, isinstance(labels, str))
+    found = find(where, member, columns, isinstance(labels, str))
     if isinstance(found, Images):
         if resize is not None or crop or grey is not None or channels is not None or page is not None or stack is not None:
             raise ValueError(
@@ -113,56 +115,27 @@ def open_images(
             )
         found.labels, found.nodata = _labels(labels, found.labels, len(found)), nodata
         return found
-    listing = Listing(found.root, found.names, _labels(labels, found.labels, len(found.names)))
-    row, first = (
-        (0, decode.decode(os.path.join(listing.root, listing.names[0])))
-        if on_error == "raise"
-        else first_usable(listing, decode)
-    )
+    known = _labels(labels, found.labels, len(found))
+    row, first = (0, found.read(0, decode)) if on_error == "raise" else first_usable(found, decode)
     if first.notes:
-        warn_user(f"{show(listing.names[row])}: {'; '.join(first.notes)}. The same is done with the other files.")
-    source = FileImages(listing, decode, (row, first.pixels), budget)
-    source.nodata = nodata
-    return source if on_error == "raise" else without_unusable(source, n_jobs, update)
-
-
-def _find(where: Any, member: str | None, columns: tuple[str, str | None] | None, labelled: bool) -> Images | Listing:
-    if not isinstance(where, str | os.PathLike):
-        array = np.asarray(where)
-        return ArrayImages("the array", array)
-    path = Path(where)
-    kind = "folder" if path.is_dir() else path.suffix.lower()
-    if member is not None and kind != ".npz":
-        raise ParameterError(f"{{member}} chooses an array of a .npz file; {path} is not one", member=member)
-    if columns is not None and kind != ".csv":
-        raise ParameterError(f"{{columns}} are those of a .csv file; {path} is not one", columns=columns)
-    if kind == "folder":
-        return list_folder(path, labelled)
-    if not path.exists():
-        raise ImageError(path, f"there is no such file or folder; {_ACCEPTED}")
-    if kind not in (".npy", ".npz", ".txt", ".csv") or not path.is_file():
-        raise ImageError(path, f"images cannot be opened from it; {_ACCEPTED}")
-    if kind == ".npy":
-        return ArrayImages(str(path), map_npy(path))
-    if kind == ".npz":
-        return ArrayImages(str(path), *read_npz(path, member))
-    return list_text(path) if kind == ".txt" else list_table(path, columns)
+        warn_user(f"{show(str(found.names[row]))}: {'; '.join(first.notes)}. The same is done with the other files.")
+    source = (ItemImages if isinstance(found, Items) else FileImages)(found, decode, (row, first.pixels), budget)
+    source.labels, source.nodata = known, nodata
+    source = source if on_error == "raise" else without_unusable(source, n_jobs, update)
+    if isinstance(source.listing, Items) and isinstance(labels, str):
+        source.labels = source.listing.collect_labels()
+    return source
 
 
 def _labels(given: Any, found: Array | None, n: int) -> Array | None:
     """Those given, or those found, one for each image."""
     if given is None:
         return None
-    if isinstance(given, str) and given != "auto":
-        raise ValueError(f"labels must be 'auto', None or an array of {n} labels; got {given!r}")
-    labels = found if isinstance(given, str) else np.asarray(given)
-    if labels is not None and labels.shape == (n, 1):  # as Keras has them
-        labels = labels[:, 0]
-    if labels is not None and labels.shape != (n,):
-        raise ParameterError(
-            f"labels of shape {labels.shape} for {n} images; expected ({n},); use {{labels}} to go without", labels=None
-        )
-    return labels
+    if isinstance(given, str):
+        if given != "auto":
+            raise ValueError(f"labels must be 'auto', None or an array of {n} labels; got {given!r}")
+        return None if found is None else as_labels(found, n)
+    return as_labels(given, n)
 
 
 def _check_size(resize: Any) -> tuple[int, int] | None:

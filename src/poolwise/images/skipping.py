@@ -10,6 +10,7 @@ import numpy as np
 from poolwise.engine.threads import Threads
 from poolwise.images.decoding import Decoded, Decoder
 from poolwise.images.errors import ImageError, show
+from poolwise.images.items import Items
 from poolwise.images.listing import Listing
 from poolwise.images.sources import FileImages
 from poolwise.support.blocks import spans
@@ -52,21 +53,21 @@ class _Tally:
         return text, {key: value for _, error in pairs for key, value in error.values.items()}
 
 
-def first_usable(listing: Listing, decode: Decoder) -> tuple[int, Decoded]:
+def first_usable(listing: Listing | Items, decode: Decoder) -> tuple[int, Decoded]:
     """Row and image of the first file that decodes: it rules the others' size."""
-    tally = _Tally(listing.root, len(listing.names))
+    tally = _Tally(listing.root, len(listing))
     for row, name in enumerate(listing.names):
         try:
-            return row, decode.decode(os.path.join(listing.root, name))
+            return row, listing.read(row, decode)
         except ImageError as error:
-            tally.bad(name, error)
+            tally.bad(str(name), _of_image(error, listing.path(row)))
     few, values = tally.first(len(tally.errors))
     raise ImageError(listing.root, few, **values)
 
 
 def without_unusable(source: FileImages, n_jobs: int | None, update: Update = silent) -> FileImages:
     """The source without the files that do not decode or have another size; update(files seen, "files") now and then."""
-    tally = _Tally(source._root, len(source))
+    tally = _Tally(source.root, len(source))
     usable = np.ones(len(source), np.bool_)
     blocks = spans(len(source), _FILES)
 
@@ -79,7 +80,7 @@ def without_unusable(source: FileImages, n_jobs: int | None, update: Update = si
                 if error is None:
                     tally.good()
                 else:
-                    tally.bad(str(source.names[row]), error)
+                    tally.bad(str(source.names[row]), _of_image(error, source.path(row)))
                     usable[row] = False
             update(rows.stop, "files")
     return source.subset(np.flatnonzero(usable), tally.skipped) if tally.skipped else source
@@ -91,6 +92,11 @@ def _what_is_wrong(source: FileImages, row: int) -> ImageError | None:
     except ImageError as error:
         return error
     return None
+
+
+def _of_image(error: ImageError, path: str) -> ImageError:
+    """With the file's name in the reason, where it is another file of the image than that which names it."""
+    return error if error.path == path else ImageError(path, f"{show(error.path)}: {error.text}", **error.values)
 
 
 def write_manifest(skipped: Iterable[tuple[str, str]], path: str | os.PathLike[str]) -> None:

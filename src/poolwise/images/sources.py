@@ -1,6 +1,5 @@
 """`Images`: what `open_images` gives, from an array or from files that are decoded when asked for."""
 
-import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
@@ -9,6 +8,7 @@ import numpy as np
 
 from poolwise.images.decoding import Decoder
 from poolwise.images.errors import ImageError, show
+from poolwise.images.items import Items
 from poolwise.images.listing import Listing
 from poolwise.support.missing import Nodata, missing_pixels
 from poolwise.support.parameters import LARGEST_REAL, Example
@@ -74,22 +74,26 @@ class ArrayImages(Images):
         self.names, self.labels, self.skipped, self._name = range(n), labels, [], name
 
     def _block(self, rows: slice | Array) -> Array:
-        block = self._array[rows]
-        if self.dtype.kind == "f" and not (np.abs(block) <= LARGEST_REAL).all():  # also False for NaN
-            usable = np.abs(block) <= LARGEST_REAL
-            if self.nodata is not None:
-                usable |= missing_pixels(block, self.nodata)[..., None]
-            if usable.all():
-                return block
-            bad = np.flatnonzero(~usable.all(axis=(1, 2, 3)))[0]
-            row = range(len(self))[rows][bad] if isinstance(rows, slice) else rows[bad]
-            raise ImageError(
-                self._name,
-                f"image {row} has pixels that are NaN, infinite or above {LARGEST_REAL:g}; expected about 0..255, or "
-                f"leave them out with {{nodata}}",
-                nodata="nan",
-            )
+        return check_numbers(self._name, self._array[rows], rows, len(self), self.nodata)
+
+
+def check_numbers(name: str, block: Array, rows: slice | Array, n: int, nodata: Nodata = None) -> Array:
+    """The block, (rows, H, W, c), if no pixel that has data is NaN, infinite or too large; `rows` are those of n images."""
+    if block.dtype.kind != "f" or (np.abs(block) <= LARGEST_REAL).all():  # also False for NaN
         return block
+    usable = np.abs(block) <= LARGEST_REAL
+    if nodata is not None:
+        usable |= missing_pixels(block, nodata)[..., None]
+    if usable.all():
+        return block
+    bad = np.flatnonzero(~usable.all(axis=(1, 2, 3)))[0]
+    row = range(n)[rows][bad] if isinstance(rows, slice) else rows[bad]
+    raise ImageError(
+        name,
+        f"image {row} has pixels that are NaN, infinite or above {LARGEST_REAL:g}; expected about 0..255, or leave them out "
+        f"with {{nodata}}",
+        nodata="nan",
+    )
 
 
 class FileImages(Images):
@@ -97,7 +101,7 @@ class FileImages(Images):
 
     Parameters
     ----------
-    listing : Listing
+    listing : Listing or Items
     decode : Decoder
     first : row, (H, W, c)
         The file that rules, and its pixels: the others must have its shape, and get its dtype.
@@ -106,12 +110,12 @@ class FileImages(Images):
 
     is_raw = True
 
-    def __init__(self, listing: Listing, decode: Decoder, first: tuple[int, Array], memory: int) -> None:
+    def __init__(self, listing: Listing | Items, decode: Decoder, first: tuple[int, Array], memory: int) -> None:
         row, pixels = first
         H, W, c = pixels.shape
-        self.shape, self.dtype = (len(listing.names), H, W, c), pixels.dtype
-        self.names, self.labels, self.skipped, self._root = listing.names, listing.labels, [], listing.root
-        self._decode, self._first = decode, listing.names[row]
+        self.shape, self.dtype = (len(listing), H, W, c), pixels.dtype
+        self.names, self.labels, self.skipped, self.root = listing.names, listing.labels, [], listing.root
+        self.listing, self._decode, self._first = listing, decode, str(listing.names[row])
         # Filled row by row without a lock: threads that decode the same file write the same bytes, and a row is marked after it
         # is whole.
         self._kept = np.empty(self.shape, self.dtype) if len(self) * pixels.nbytes <= memory else None
@@ -132,7 +136,7 @@ class FileImages(Images):
 
     def path(self, row: int) -> str:
         """Of the file of one row."""
-        return os.path.join(self._root, str(self.names[row]))
+        return self.listing.path(row)
 
     def subset(self, rows: Array, skipped: list[tuple[str, str]]) -> Self:
         """This source with these rows alone, ascending; what was decoded moves over."""
@@ -141,7 +145,8 @@ class FileImages(Images):
                 self._kept[new] = self._kept[old]
             self._kept = self._kept[: len(rows)]
         self._is_kept = self._is_kept[rows]
-        self.names = [str(self.names[row]) for row in rows]
+        self.listing = self.listing.subset(rows)
+        self.names = self.listing.names
         self.labels = None if self.labels is None else self.labels[rows]
         self.shape, self.skipped = (len(rows), *self.shape[1:]), skipped
         return self
@@ -158,7 +163,7 @@ class FileImages(Images):
         return block
 
     def _read(self, row: int) -> Array:
-        pixels = self._like_the_first(self.path(row), self._decode(self.path(row)))
+        pixels = self._like_the_first(self.path(row), self.listing.read(row, self._decode).pixels)
         self._keep(row, pixels)
         return pixels
 
@@ -197,6 +202,12 @@ class FileImages(Images):
         if self._kept is not None:
             self._kept[row] = pixels
             self._is_kept[row] = True
+
+
+class ItemImages(FileImages):
+    """The same of the items of a sequence; their numbers are taken as those of an array are."""
+
+    is_raw = False
 
 
 def _row_numbers(rows: Any, n: int) -> Array:

@@ -25,11 +25,12 @@ def map_npy(path: Path) -> Array:
         raise ImageError(path, f"it cannot be mapped as a .npy array ({reason_of(error)})") from error
 
 
-def read_npz(path: Path, member: str | None = None) -> tuple[Array, Array | None]:
+def read_npz(path: Path, member: str | None = None, labelled: bool = True) -> tuple[Array, Array | None]:
     """Images and, if there, labels of a `.npz` file, in memory.
 
-    Without `member` it is the only array, or the only one that is called images, image, x or data. Its labels are the array of
-    the same name with labels, label, y, target or targets in that place: y_train for x_train.
+    Without `member` it is the only array, or the only one that is called images, image, x or data; a member "train" is that of
+    x_train, train_images and the like. Its labels are the array of the same name with labels, label, y, target or targets in
+    that place: y_train for x_train. `labelled` False: they are not read.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -37,7 +38,7 @@ def read_npz(path: Path, member: str | None = None) -> tuple[Array, Array | None
                 info.filename.removesuffix(".npy"): info for info in archive.infolist() if info.filename.endswith(".npy")
             }
             chosen = _choose(path, list(members), member)
-            labels = _labels_of(chosen, list(members))
+            labels = _labels_of(chosen, list(members)) if labelled else None
             images = _read(archive, members[chosen])
             return images, None if labels is None else _read(archive, members[labels])
     except ImageError:
@@ -63,12 +64,25 @@ def npz_shapes(path: Path) -> dict[str, tuple[int, ...]]:
 def _choose(path: Path, names: list[str], member: str | None) -> str:
     if member is not None and member in names:
         return member
-    likely = [name for name in names if name.lower() in _IMAGES]
-    if member is None and 1 in (len(names), len(likely)):
-        return names[0] if len(names) == 1 else likely[0]
+    likely = [name for name in names if _part_of(name) == (member or "").lower()]
+    if member is None and len(names) == 1:
+        return names[0]
+    if len(likely) == 1:
+        return likely[0]
     which = f"no array {member!r}" if member is not None else "nothing that shows which are the images"
     there = ", ".join(map(repr, names[:20])) + ", ..." * (len(names) > 20) if names else "no arrays"
     raise ImageError(path, f"there is {which} in it, but {there}; choose with {{member}}", member=NAME)
+
+
+def _part_of(name: str) -> str | None:
+    """What is left of the name of an array of images without the word for them.
+
+    >>> _part_of("train_images"), _part_of("x_test"), _part_of("X"), _part_of("y_test")
+    ('train', 'test', '', None)
+    """
+    words = name.lower().split("_")
+    others = [word for word in words if word not in _IMAGES]
+    return "_".join(others) if len(others) == len(words) - 1 else None
 
 
 def _labels_of(images: str, names: list[str]) -> str | None:

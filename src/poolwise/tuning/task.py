@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from poolwise.estimators.images import in_auto_bands
+from poolwise.estimators.images import in_auto_bands, opened
 from poolwise.support.types import Array, ImageSource
 from poolwise.tuning.splits import Task
 
@@ -20,6 +20,7 @@ def as_task(images: Any, labels: Any = None, *, numbers: bool | None = None) -> 
     >>> as_task(np.zeros((4, 8, 8), np.uint8), [0.5, 1.5, 2.5, 3.0]).numbers
     True
     """
+    images = opened(images, with_labels=True)
     if not isinstance(images, ImageSource):
         images = np.asarray(images)
         if images.ndim not in (3, 4) or images.dtype.kind not in "uifb" or 0 in images.shape:

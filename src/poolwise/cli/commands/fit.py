@@ -75,8 +75,9 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     """Learn features from IMAGES, and a classifier if they have labels.
 
     IMAGES: a folder (its folders are the labels), a .npy or .npz array (labels: y_train for x_train), a .txt list of
-    paths, a .csv table with the columns path and label, or a data set: cifar10, stl10, cub200, photos, or a part of one
-    such as stl10:unlabeled (without a part: train). `poolwise datasets` lists those that are here.
+    paths, a .csv table with the columns path and label (or with a column per channel, where each channel is a file), or a
+    data set: cifar10, stl10, cub200, photos, or a part of one such as stl10:unlabeled (without a part: train).
+    `poolwise datasets` lists those that are here.
 
     \b
     Examples:
@@ -85,6 +86,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
       poolwise fit data.npz --member x_train -o model.safetensors --classifier cv
       poolwise fit cifar10 -o cifar.safetensors --codes 200 --candidates 800 --selection supervised --mirror-training
       poolwise fit scans.csv --columns file,species --grey -o scans.safetensors
+      poolwise fit plate.csv --columns dna+er+rna,compound -o plate.safetensors
       poolwise fit pictures -o c.safetensors --preset coates2011 --codes 1600 --grid 1,2,4
     """
     reading, changes = Reading.take(given_options, part="train"), given(ctx, given_options)

@@ -19,7 +19,7 @@ _FORMATS = ("csv", "jsonl")
 
 @click.command("predict", context_settings=options.SETTINGS)
 @options.model_file
-@options.images
+@options.images_or_files
 @options.output("Where the labels go: NAME.csv or NAME.jsonl.  [default: stdout]", required=False)
 @click.option("--format", "form", default=None, type=click.Choice(_FORMATS), help="[default: by the output's name, or csv]")
 @options.jobs
@@ -28,19 +28,20 @@ def command(model: Path, output: Path | None, form: str | None, n_jobs: int | No
     """Predict the label of each of IMAGES, with its margin for every class; the largest wins.
 
     CSV has the columns path, label and margin_CLASS; JSON lines have path, label and margins. Paths are those within IMAGES, or
-    row numbers of an array or data set. Memory does not grow with the number of images. IMAGES as in `poolwise fit`; of a
-    data set the test part, unless another is named.
+    row numbers of an array or data set. Memory does not grow with the number of images. IMAGES as in `poolwise fit`, or
+    one or more image files; of a data set the test part, unless another is named.
 
     \b
     Examples:
       poolwise predict photos.safetensors photos/new
       poolwise predict photos.safetensors photos/new -o labels.csv
+      poolwise predict photos.safetensors one.jpg two.png
       poolwise predict cifar.safetensors cifar10 -o labels.csv
       poolwise predict photos.safetensors photos/new --format jsonl --quiet | head -3
     """
     reading = Reading.take(given_options)
     if output is not None:
-        check_output(output, () if form else tuple(f".{name}" for name in _FORMATS), inputs=(model, reading.images))
+        check_output(output, () if form else tuple(f".{name}" for name in _FORMATS), inputs=(model, *reading.inputs))
         ending = output.suffix.lower().removeprefix(".")
         if form and ending in _FORMATS and ending != form:
             raise click.BadParameter(f"{form} contradicts the name {output}", param_hint="--format")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("transform", context_settings=options.SETTINGS)
 @options.model_file
-@options.images
+@options.images_or_files
 @options.output("Where the features go: NAME.npy, (images, features) float32, or NAME.csv with names.")
 @options.jobs
 @options.as_json
@@ -31,17 +31,18 @@ def command(model: Path, output: Path, n_jobs: int | None, as_json: bool, quiet:
     """Compute the features of IMAGES with MODEL.
 
     Rows are in the order of the images: of a folder, by name. Memory does not grow with their number. IMAGES as
-    in `poolwise fit`; of a data set the test part, unless another is named.
+    in `poolwise fit`, or one or more image files; of a data set the test part, unless another is named.
 
     \b
     Examples:
       poolwise transform photos.safetensors photos/test -o features.npy
       poolwise transform photos.safetensors more.npz --member x_test -o features.npy
       poolwise transform photos.safetensors list.txt -o features.csv
+      poolwise transform photos.safetensors one.jpg two.png -o features.csv
       poolwise transform cifar.safetensors cifar10:train -o features.npy
     """
     reading = Reading.take(given_options)
-    check_output(output, (".npy", ".csv"), inputs=(model, reading.images))
+    check_output(output, (".npy", ".csv"), inputs=(model, *reading.inputs))
     reading.check()
     stages = Stages(not quiet)
     images, features, _ = open_both(model, reading, stages, labels=False, output=output, n_jobs=n_jobs)

@@ -12,7 +12,7 @@ import click
 from poolwise.cli import options
 from poolwise.cli.commands.fit import check_labels, fit, has_folds, show, write_report_of
 from poolwise.cli.output import check_output, check_report, print_json, say
-from poolwise.cli.reading import Reading
+from poolwise.cli.reading import Reading, spell_columns
 from poolwise.support.files import replacing
 from poolwise.support.progress import Stages
 
@@ -156,7 +156,9 @@ def _reading(reading: Reading, target: str | None) -> Reading:
         raise click.UsageError(f"--target {target} names a column of a .csv file; {reading.images} is not one")
     path, label = reading.columns or ("path", None)
     if label is not None:
-        raise click.UsageError(f"--target {target} takes the place of labels; give --columns {path} alone")
+        raise click.UsageError(
+            f"--target {target} takes the place of labels; give --columns {spell_columns((path, None))} alone"
+        )
     return replace(reading, columns=(path, target))
 
 
@@ -216,7 +218,7 @@ def _fit_line(reading: Reading, search: "Search", seed: int, target: str | None)
         words += ["--member", reading.member]
     columns = reading.columns and (reading.columns[0], None if target is not None else reading.columns[1])
     if columns is not None:
-        words += ["--columns", ",".join(filter(None, columns))]
+        words += ["--columns", spell_columns(columns)]
     words += reading.words
     words += ["--on-error", "skip"] * (reading.on_error == "skip")
     words += ["--max-pixels", f"{reading.max_pixels}"] * (reading.max_pixels != Reading.max_pixels)

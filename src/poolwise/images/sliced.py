@@ -1,0 +1,93 @@
+"""Arrays of other libraries (zarr, h5py, dask, netCDF4 and more): blocks are read by slices when they are asked for.
+
+    rows 3, 4, 5, 9 ─▶ array[3:6], array[9:10]      ascending spans: not all libraries take lists of rows
+    chunks of 4     ─▶ array[3:4], array[4:6], array[9:10]      a span ends with its chunk, and holes within one are read over
+
+None of them is imported. One span is read at a time, whatever the number of threads: not all libraries are safe among several.
+"""
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from poolwise.images.errors import ImageError, reason_of
+from poolwise.images.sources import Images, check_numbers
+from poolwise.support.types import Array
+
+_TURN = threading.Lock()  # one for all: two arrays may lie in one file
+
+
+class SlicedImages(Images):
+    """Images of anything with `shape` (n, H, W, c) or (n, H, W), `dtype` and slices.
+
+    >>> class Squares:
+    ...     shape, dtype = (4, 2, 2), "int64"
+    ...
+    ...     def __getitem__(self, rows):
+    ...         return np.arange(4)[rows, None, None] ** 2 * np.ones((2, 2), np.int64)
+    >>> SlicedImages("the squares", Squares())[np.array([3, 0])][:, 0, 0, 0]
+    array([9, 0])
+    """
+
+    def __init__(self, name: str, array: Any, labels: Array | None = None) -> None:
+        self._name, self._array = name, array
+        shape = tuple(int(n) for n in array.shape)
+        if len(shape) not in (3, 4) or 0 in shape:
+            raise ImageError(
+                name,
+                f"it has shape {shape}; expected numbers of shape (n, height, width, channels), or (n, height, width) for grey "
+                f"images, and at least one pixel",
+            )
+        n, H, W, c = (*shape, 1)[:4]
+        self.shape, self._rows_per_chunk = (n, H, W, c), _rows_per_chunk(array)
+        dtype = self._read(0, 1).dtype
+        if dtype.kind not in "uifb":
+            raise ImageError(name, f"its pixels are {dtype}; expected whole or real numbers")
+        self.dtype = dtype
+        self.names, self.labels, self.skipped = range(n), labels, []
+
+    def _block(self, rows: slice | Array) -> Array:
+        if isinstance(rows, slice) and rows.step in (None, 1):
+            start, stop, _ = rows.indices(len(self))
+            block = self._read(start, max(start, stop))
+        else:
+            block = self._gather(np.arange(len(self))[rows] if isinstance(rows, slice) else rows)
+        return check_numbers(self._name, block, rows, len(self), self.nodata)
+
+    def _gather(self, rows: Array) -> Array:
+        """Rows in any order, repeated or not."""
+        wanted, places = np.unique(rows, return_inverse=True)
+        found = np.empty((len(wanted), *self.shape[1:]), self.dtype)
+        chunk = wanted // self._rows_per_chunk
+        whole = len(wanted) > 0 and wanted[-1] - wanted[0] == len(wanted) - 1
+        ends = np.flatnonzero(chunk[1:] != chunk[:-1] if self._rows_per_chunk > 1 else np.diff(wanted) > 1) + 1
+        for start, stop in zip([0, *ends], [*ends, len(wanted)], strict=True) if not whole else [(0, len(wanted))]:
+            if stop > start:
+                first = int(wanted[start])
+                found[start:stop] = self._read(first, int(wanted[stop - 1]) + 1)[wanted[start:stop] - first]
+        return found[places]
+
+    def _read(self, start: int, stop: int) -> Array:
+        """(stop - start, H, W, c), in this machine's byte order."""
+        if stop == start:
+            return np.empty((0, *self.shape[1:]), self.dtype)
+        try:
+            with _TURN:
+                block = np.asarray(self._array[start:stop])
+        except Exception as error:  # a library may raise anything
+            raise ImageError(self._name, f"images {start} to {stop - 1} cannot be read ({reason_of(error)})") from error
+        if block.size != (stop - start) * np.prod(self.shape[1:]):
+            raise ImageError(
+                self._name, f"its images {start} to {stop - 1} have shape {block.shape}, which is not that of {self.shape}"
+            )
+        block = block.reshape(stop - start, *self.shape[1:])
+        return block.astype(block.dtype.newbyteorder("="), copy=False)
+
+
+def _rows_per_chunk(array: Any) -> int:
+    """Of a chunked array; 1 if it has none. Those of dask are tuples of sizes, of which the first counts."""
+    chunks = getattr(array, "chunks", None)
+    first = chunks[0] if isinstance(chunks, tuple) and chunks else 1
+    first = first[0] if isinstance(first, tuple) and first else first
+    return max(1, int(first)) if isinstance(first, int | np.integer) else 1

@@ -1,14 +1,21 @@
 # Needs only Python >= 3.11 and make. Everything goes into .venv.
 PYTHON ?= python3
+ifeq ($(OS),Windows_NT)
+BIN := .venv/Scripts
+else
 BIN := .venv/bin
+endif
 
-.PHONY: help demo test test-browser chromium test-data bench lint format clean
+.PHONY: help demo test test-browser chromium test-data test-oldest coverage dist bench lint format clean
 
 help:
 	@echo "make demo       learn features on the embedded photos: a table and a picture"
 	@echo "make test       lint, format and type checks, then the tests"
 	@echo "make test-browser  tests of the report in Chromium, headless; installed where apt-get and root can"
 	@echo "make test-data  the tests on real data sets; POOLWISE_DATA names their folder"
+	@echo "make test-oldest  the tests with the oldest supported version of every dependency"
+	@echo "make coverage   the tests with branch coverage of src; .coverage-html/ has the lines"
+	@echo "make dist       wheel and sdist: checked, and the wheel tried in an empty environment"
 	@echo "make bench      the benchmarks, one JSON line each"
 	@echo "make lint       the checks alone; make format fixes what can be fixed"
 
@@ -58,5 +65,28 @@ test-data: .venv/test
 bench: .venv/bench
 	$(BIN)/python benchmarks/run.py
 
+# numba's oldest wheels end with Python 3.13: PYTHON must be 3.11 or 3.12 here.
+test-oldest:
+	$(PYTHON) -m venv --clear .venv-oldest
+	$(PYTHON) tools/oldest.py report > .venv-oldest/oldest.txt
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-oldest/oldest.txt -e '.[test,report]'
+	.venv-oldest/bin/pytest -q -n 2 --dist loadfile -m "not data and not browser" --ignore=src
+
+# Two runs, as in `test`; what runs in numba or in another process is not seen (docs/coverage.md).
+coverage: .venv/test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pytest-cov>=5'
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not data and not browser" --ignore=tests/engine --cov --cov-report=
+	$(BIN)/pytest -q tests/engine --cov --cov-append --cov-report=html --cov-report=term:skip-covered
+
+dist: .venv/test
+	rm -rf dist && $(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python tools/check_dist.py dist
+	$(PYTHON) -m venv --clear .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd .venv-wheel && bin/poolwise --version && bin/poolwise demo --save-images photos && \
+	  bin/poolwise fit photos/train -o m.safetensors --codes 16 --quiet && bin/poolwise evaluate m.safetensors photos/test --quiet
+
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache dist
+	rm -rf .venv .venv-oldest .venv-wheel .coverage .coverage-html .pytest_cache .mypy_cache .ruff_cache dist

@@ -1,4 +1,4 @@
-"""The README's examples run as they stand, and its links lead somewhere."""
+"""The examples of the README and the guide run as they stand, and their links lead somewhere."""
 
 import re
 import subprocess
@@ -9,18 +9,21 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+EXAMPLE, *OTHERS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 
 
 def test_the_ten_lines_learn_something(tmp_path):
     script = tmp_path / "example.py"
-    script.write_text(EXAMPLES[0], encoding="utf-8")
+    script.write_text(EXAMPLE, encoding="utf-8")
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert float(re.fullmatch(r"accuracy (\d\.\d\d)\n", done.stdout).group(1)) > 0.7
-    assert len([line for line in EXAMPLES[0].splitlines() if line]) <= 10
+    assert len([line for line in EXAMPLE.splitlines() if line]) <= 10
+    assert not OTHERS
 
 
-def test_the_other_examples_follow_from_the_first(tmp_path):
+def test_examples_of_the_guide_follow_from_the_first(tmp_path):
     first = EXAMPLES[0].replace("n_patches=50_000", "n_patches=5_000")
     script = tmp_path / "example.py"
     script.write_text("\n".join([first, *EXAMPLES[1:]]), encoding="utf-8")
@@ -34,6 +37,14 @@ def test_nothing_is_left_to_fill_in():
         assert not re.search(r"@[A-Z]+@|TODO|FIXME", page.read_text(encoding="utf-8")), page
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#]+)\)", README))))
+def links(text, folder):
+    return {folder / target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target}
+
+
+@pytest.mark.parametrize("target", sorted(links(README, ROOT) | links(GUIDE, ROOT / "docs")), ids=lambda path: path.name)
 def test_links_lead_to_files_that_are_there(target):
-    assert (ROOT / target).exists()
+    assert target.exists()
+
+
+def test_the_readme_is_short():
+    assert len(README.split()) < 1_400

@@ -22,6 +22,7 @@ _COMMANDS = {
     "transform": "Compute the features of images with a model.",
     "predict": "Predict the label of each image, with its margin for every class.",
     "evaluate": "Compare a model's labels with those of images.",
+    "export": "Write a model as a file that runs without poolwise: ONNX.",
     "report": "Write a page that shows what a model has learned.",
     "inspect": "Show what a model is: parameters, sizes, cost, where it came from.",
     "datasets": "List the data sets that have a name, and where they are; fetch them.",

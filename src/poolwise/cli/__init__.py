@@ -24,6 +24,7 @@ _COMMANDS = {
     "evaluate": "Compare a model's labels with those of images.",
     "export": "Write a model as a file that runs without poolwise: ONNX.",
     "report": "Write a page that shows what a model has learned.",
+    "card": "Write a README for sharing a model.",
     "inspect": "Show what a model is: parameters, sizes, cost, where it came from.",
     "datasets": "List the data sets that have a name, and where they are; fetch them.",
     "reproduce": "Repeat the paper's experiments on the real data.",

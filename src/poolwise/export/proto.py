@@ -21,7 +21,7 @@ def proto(
     try:
         from onnx import TensorProto, checker, helper
     except ImportError as error:
-        raise ImportError("export needs onnx, which is not installed: pip install 'poolwise[onnx]'") from error
+        raise ImportError("export needs onnx, which is not installed: pip install 'poolwise[onnx]'", name="onnx") from error
 
     n, classes = "n", sizes["classes"]
     kinds: dict[str, tuple[int, list[Any]]] = {

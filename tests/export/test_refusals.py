@@ -59,6 +59,13 @@ def test_parts_that_no_graph_expresses(photos, part, reason):
         to_onnx(stack)
 
 
+def test_scaled_bands_of_a_later_layer_are_refused(images):
+    second = PooledFeatures(**QUICK | {"descriptor": Patches(2), "bands": [(0, 100)] * 5})
+    stack = StackedFeatures([PooledFeatures(**QUICK), second], map_cells=5).fit(images)
+    with pytest.raises(ExportError, match="layer 1 of the stack has bands"):
+        to_onnx(stack)
+
+
 def test_every_part_of_the_library_is_known_or_refused():
     """A part that is added to a registry is refused until `known` lists it; these lists agree with what there is now."""
     from poolwise.method.descriptors import DESCRIPTORS

@@ -92,11 +92,14 @@ def check_features(model: Any) -> None:
     layers = [model.layer_] if kind is PooledFeatures else [*model.maps_, *(one.layer_ for one in model.layers_)]
     for layer in layers:
         check_layer(layer)
-    for one in [model] if kind is PooledFeatures else model.layers_:
-        if one is not model:
-            check_features(one)
-        if one.bands_ is not None:
-            _check_fields(one.bands_)
+    if kind is PooledFeatures:
+        if model.bands_ is not None:
+            _check_fields(model.bands_)
+        return
+    for number, one in enumerate(model.layers_):
+        check_features(one)
+        if number and one.bands_ is not None:
+            raise ExportError(f"layer {number} of the stack has bands={one.bands!r}, which only the first layer can have")
 
 
 def check_layer(layer: Layer) -> None:

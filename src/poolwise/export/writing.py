@@ -186,9 +186,6 @@ def _stacked(graph: Graph, stack: StackedFeatures, x: str, is_pixels: bool) -> s
             maps = graph("Add", graph("Mul", maps, real(float(SPREAD))), real(float(LEVEL)))
             maps = graph.reshape(maps, 0, *layer.pooling.grids[0], layer.n_outputs)
             x, is_pixels = graph("Transpose", maps, perm=[0, 3, 1, 2]), True
-            bands = stack.layers_[number + 1].bands_
-            if bands is not None:
-                x = graph("Add", graph("Mul", x, bands.gain[:, None, None]), bands.shift[:, None, None])
     return graph.join(found, 1)
 
 

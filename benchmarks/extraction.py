@@ -8,6 +8,7 @@ import numpy as np
 
 from poolwise.engine.threads import Threads
 from poolwise.estimators import PooledFeatures
+from poolwise.export import to_onnx
 from poolwise.method.dictionaries import KMeans
 from poolwise.method.extraction import pooled_blocks, prepare
 from poolwise.support.blocks import spans
@@ -28,7 +29,8 @@ def run(K: int) -> dict[str, object]:
     n = 2000 if K <= 400 else 500
     source, images = load_images(n)
     settings = {"dictionary": KMeans(max_iter=2), "scale": None, "n_patches": max(20_000, 4 * K), "random_state": 0}
-    layer = PooledFeatures.preset("jia2012", n_codes=K, **settings).fit(images[:200]).layer_
+    features = PooledFeatures.preset("jia2012", n_codes=K, **settings).fit(images[:200])
+    layer = features.layer_
     ready = prepare(layer)
     out = np.empty((n, layer.n_features), np.float32)
 
@@ -46,9 +48,10 @@ def run(K: int) -> dict[str, object]:
     weights = F.reshape(K, PATCH, PATCH, 3).transpose(0, 3, 1, 2).astype(np.float32)
     bias = (b - ALPHA).astype(np.float32)
     skipped, results, batches = {}, {}, {}
-    for name, make in PEERS.items():
+    makers = {name: partial(make, weights, bias) for name, make in PEERS.items()}
+    for name, make in {**makers, "onnxruntime": partial(exported, features)}.items():
         try:
-            forward = make(weights, bias)
+            forward = make()
         except ImportError as error:
             skipped[name] = f"not installed: {error.name}"
             continue
@@ -109,62 +112,18 @@ def torch_peer(weights: np.ndarray, bias: np.ndarray, *, channels_last: bool = F
     return forward
 
 
-def onnxruntime_peer(weights: np.ndarray, bias: np.ndarray) -> Forward:
-    import onnx
+def exported(features: PooledFeatures) -> Forward:
+    """The graph of `poolwise.export_onnx`, float32 planes to features, on two threads."""
     import onnxruntime
-    from onnx import TensorProto, helper, numpy_helper
 
-    window = {"kernel_shape": [PATCH, PATCH], "strides": [1, 1]}
-    constants = {
-        "W": weights,
-        "b": bias[None, :, None, None],
-        "offset": np.float32(OFFSET),
-        "zero": np.float32(0),
-        "channel": np.array([1]),
-        "axes": np.array([2, 3]),
-    }
-    nodes = [
-        helper.make_node("ReduceMean", ["x", "channel"], ["grey"], keepdims=1),
-        helper.make_node("AveragePool", ["grey"], ["mean"], **window),
-        helper.make_node("Mul", ["x", "x"], ["xx"]),
-        helper.make_node("ReduceMean", ["xx", "channel"], ["grey2"], keepdims=1),
-        helper.make_node("AveragePool", ["grey2"], ["square"], **window),
-        helper.make_node("Mul", ["mean", "mean"], ["mean2"]),
-        helper.make_node("Sub", ["square", "mean2"], ["raw"]),
-        helper.make_node("Max", ["raw", "zero"], ["variance"]),
-        helper.make_node("Sqrt", ["variance"], ["std"]),
-        helper.make_node("Add", ["std", "offset"], ["contrast"]),
-        helper.make_node("Conv", ["x", "W"], ["z"], **window),
-        helper.make_node("Div", ["z", "contrast"], ["zc"]),
-        helper.make_node("Add", ["zc", "b"], ["zb"]),
-        helper.make_node("Relu", ["zb"], ["f"]),
-    ]
-    cells = []
-    for i, ys in enumerate(HALVES):
-        for j, xs in enumerate(HALVES):
-            name = f"cell{i}{j}"
-            constants[f"{name}_from"], constants[f"{name}_to"] = np.array([ys.start, xs.start]), np.array([ys.stop, xs.stop])
-            nodes.append(helper.make_node("Slice", ["f", f"{name}_from", f"{name}_to", "axes"], [f"{name}_f"]))
-            nodes.append(helper.make_node("ReduceMean", [f"{name}_f", "axes"], [name], keepdims=0))
-            cells.append(name)
-    nodes.append(helper.make_node("Concat", cells, ["features"], axis=1))
-    graph = helper.make_graph(
-        nodes,
-        "pooled",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 32, 32])],
-        [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", None])],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    onnx.checker.check_model(model)
+    model = to_onnx(features, dtype="float32")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return lambda x: session.run(None, {"x": x})[0]
+    return lambda x: session.run(["features"], {"images": x})[0]
 
 
 PEERS: dict[str, Callable[[np.ndarray, np.ndarray], Forward]] = {
     "torch": torch_peer,
     "torch, channels last": partial(torch_peer, channels_last=True),
-    "onnxruntime": onnxruntime_peer,
 }

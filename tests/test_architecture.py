@@ -23,6 +23,7 @@ ARROWS = {
     "estimators": ["support", "engine", "method", "svm", "images"],  # images only to open what is given
     "datasets": ["support", "images"],
     "modelfile": ["support", "engine", "method", "estimators"],
+    "export": ["support", "kernels", "method", "estimators"],
     "analysis": ["support", "engine", "method", "estimators"],
     "report": ["support", "engine", "method", "estimators", "analysis"],
     "planning": ["support", "method", "estimators", "analysis", "report"],
@@ -31,8 +32,8 @@ ARROWS = {
         "support", "engine", "method", "estimators", "datasets", "analysis", "report", "planning", "tuning",
     ],
     "cli": [
-        "support", "method", "estimators", "images", "datasets", "modelfile", "analysis", "report", "planning", "tuning",
-        "reproduction",
+        "support", "method", "estimators", "images", "datasets", "modelfile", "export", "analysis", "report", "planning",
+        "tuning", "reproduction",
     ],
 }  # fmt: skip
 # The stages of the method, each of which may import those before it.

@@ -1,6 +1,6 @@
 """Look into dist/: what a wheel and an sdist must hold, and what they must not.
 
-    python tools/check_dist.py dist
+python tools/check_dist.py dist
 """
 
 import sys

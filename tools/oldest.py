@@ -1,6 +1,6 @@
 """Print a constraint for each dependency in pyproject.toml: its oldest supported version.
 
-    python tools/oldest.py report test > oldest.txt     # of the extras named, too
+python tools/oldest.py report test > oldest.txt     # of the extras named, too
 """
 
 import re

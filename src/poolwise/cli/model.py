@@ -1,8 +1,9 @@
 """MODEL of a command: described, loaded, and opened together with IMAGES."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from poolwise.cli.names import PARTS
 from poolwise.cli.reading import Reading, check_fits
 from poolwise.support.progress import Stages
 
@@ -28,6 +29,16 @@ def describe_model(path: Path, *, classifier: bool = False) -> "Description":
             f"folders), or use `poolwise transform`"
         )
     return description
+
+
+def shared_provenance(description: "Description") -> dict[str, Any]:
+    """What a file that leaves this machine says of how its model was made; of its images, the name of a data set alone."""
+    from poolwise.export.origin import shareable
+
+    source = description.provenance.get("source")
+    name, _, part = source.partition(":") if isinstance(source, str) else ("", "", "")
+    named = {"data set": source} if part in PARTS.get(name, ()) else {}
+    return {"saved": description.saved, **named, **shareable(description.provenance)}
 
 
 def load_model(path: Path, n_jobs: int | None, stages: Stages) -> "tuple[PooledFeatures, LinearClassifier | None]":

@@ -23,7 +23,7 @@ from poolwise.method.scale import Scale, Standardize
 from poolwise.support.progress import Stages
 from poolwise.support.types import Array, ImageSource
 
-_LEVEL, _SPREAD = np.float32(128), np.float32(40)  # of a map's numbers, as pixels have them
+LEVEL, SPREAD = np.float32(128), np.float32(40)  # of a map's numbers, as pixels have them
 _IMAGES_FOR_SCALE = 5_000
 _NO_OFFSET = 1e-6
 
@@ -66,6 +66,6 @@ class Maps(ImageSource):
 def maps_of(ready: Pass, images: Array) -> Array:
     """(n, m, m, outputs) float32, on the calling thread; ready : the pass of a `map_layer`"""
     x = ready.layer.scale(ready.pooled(images))
-    x *= _SPREAD
-    x += _LEVEL
+    x *= SPREAD
+    x += LEVEL
     return x.reshape(len(x), *ready.layer.pooling.grids[0], -1)

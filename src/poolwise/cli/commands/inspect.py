@@ -66,7 +66,7 @@ def command(model: Path, codes: Path | None, clusters: Path | None, as_json: boo
     if as_json:
         print_json(result)
     else:
-        _show(result, description.layer, _part_lines(description))
+        _show(result, description.layer, part_lines(description))
 
 
 def summarize(path: Path, description: "Description") -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _draw(model: Path, codes: Path | None, clusters: Path | None) -> None:
                 draw(features).save(temporary, format="PNG")
 
 
-def _part_lines(description: "Description") -> dict[str, str]:
+def part_lines(description: "Description") -> dict[str, str]:
     """A line for each part: its word, and its parameters but for the one that the word is."""
     from poolwise.cli.spelling import option_value
     from poolwise.estimators import PooledFeatures

@@ -61,7 +61,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     stages = Stages(not quiet)
     images = None
     if given_images is None:
-        _check_alone(ctx)
+        check_alone(ctx)
         features, classifier = load_model(model, n_jobs, stages)
         is_learned_from = False
     else:
@@ -98,10 +98,11 @@ def _write(
     return write_report(features if classifier is None else make_pipeline(features, classifier), output, images, **more)
 
 
-def _check_alone(ctx: click.Context) -> None:
+def check_alone(ctx: click.Context) -> None:
     """Options that read images are a mistake where there are none."""
     from click.core import ParameterSource
 
+    known = {parameter.name for parameter in ctx.command.params}
     for name in (
         "member",
         "columns",
@@ -116,7 +117,7 @@ def _check_alone(ctx: click.Context) -> None:
         "max_pixels",
         "labels",
     ):
-        if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
+        if name in known and ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
             raise click.UsageError(
                 f"--{name.replace('_', '-')} is for IMAGES, but there are none; give a folder, array or list"
             )

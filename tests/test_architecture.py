@@ -11,7 +11,7 @@ import poolwise
 
 SOURCE = Path(poolwise.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
-PAGE = sorted((SOURCE / "report" / "assets").iterdir())  # HTML, CSS and JavaScript
+PAGE = sorted(path for room in ("report", "export") for path in (SOURCE / room / "assets").iterdir())  # HTML, CSS, JavaScript
 # What each package may import. `estimators` and below see images only as an `ImageSource`.
 ARROWS = {
     "support": [],
@@ -25,14 +25,15 @@ ARROWS = {
     "modelfile": ["support", "engine", "method", "estimators"],
     "analysis": ["support", "engine", "method", "estimators"],
     "report": ["support", "engine", "method", "estimators", "analysis"],
+    "export": ["support", "method", "estimators", "analysis", "report"],
     "planning": ["support", "method", "estimators", "analysis", "report"],
     "tuning": ["support", "engine", "method", "svm", "estimators", "analysis", "report"],
     "reproduction": [
         "support", "engine", "method", "estimators", "datasets", "analysis", "report", "planning", "tuning",
     ],
     "cli": [
-        "support", "method", "estimators", "images", "datasets", "modelfile", "analysis", "report", "planning", "tuning",
-        "reproduction",
+        "support", "method", "estimators", "images", "datasets", "modelfile", "analysis", "report", "export", "planning",
+        "tuning", "reproduction",
     ],
 }  # fmt: skip
 # The stages of the method, each of which may import those before it.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from poolwise import datasets
     from poolwise.estimators import AffinitySelector, LinearSVM, LinearSVMCV, PooledFeatures, StackedFeatures
+    from poolwise.export import export_page
     from poolwise.images import open_images
     from poolwise.method.descriptors import Patches
     from poolwise.method.dictionaries import KMeans, RandomCodes
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 _HOME = {
     **dict.fromkeys(("AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures", "StackedFeatures"), "estimators"),
+    "export_page": "export",
     "open_images": "images",
     **dict.fromkeys(("load", "save"), "modelfile"),
     "Patches": "method.descriptors",
@@ -47,6 +49,7 @@ __all__ = [
     "Triangle",
     "__version__",
     "datasets",
+    "export_page",
     "load",
     "open_images",
     "save",

@@ -23,6 +23,7 @@ _COMMANDS = {
     "predict": "Predict the label of each image, with its margin for every class.",
     "evaluate": "Compare a model's labels with those of images.",
     "report": "Write a page that shows what a model has learned.",
+    "export": "Write a model as a file that runs without Python.",
     "inspect": "Show what a model is: parameters, sizes, cost, where it came from.",
     "datasets": "List the data sets that have a name, and where they are; fetch them.",
     "reproduce": "Repeat the paper's experiments on the real data.",

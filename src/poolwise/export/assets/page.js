@@ -2,7 +2,7 @@
 (() => {
   const { layer, classes } = data;
   const [H, W, channels] = layer.shape, [ph, pw] = layer.patch;
-  const MOST_PICTURES = 300, CODES_SHOWN = 24, MARGINS_SHOWN = 10, FRAME_EVERY = 200;
+  const MOST_PICTURES = 300, CODES_SHOWN = 24, MARGINS_SHOWN = 10, FRAME_EVERY = 200, SHOWN_EVERY = 300, MOST_REASONS = 8;
   const pictures = []; // {name, found, button}
   const tiles = [];
   let chosen = null, row = null, code = -1, areAllShown = false, stream = null, asked = 0;
@@ -45,7 +45,7 @@
   /** Take one file after the other; what cannot be taken is listed with its reason. */
   async function take(files, name = null) {
     const wrong = [];
-    let count = 0;
+    let count = 0, seen = 0, latest = null;
     stop();
     for (const file of files) {
       if (pictures.length >= MOST_PICTURES) {
@@ -54,14 +54,19 @@
       }
       if (files.length > 1) say([`Picture ${count + wrong.length + 1} of ${files.length} …`]);
       try {
-        add(name || file.name || "Picture", await classify(file));
+        latest = add(name || file.name || "Picture", await classify(file));
         count++;
+        if (performance.now() - seen > SHOWN_EVERY) {
+          choose(latest);
+          seen = performance.now();
+        }
       } catch (error) {
         wrong.push(`${file.name || "The picture"} cannot be used: ${error.message}.`);
       }
     }
-    const last = chosen && count ? sentence(chosen) : "";
-    say([...wrong.slice(0, 8), ...(wrong.length > 8 ? [`And ${wrong.length - 8} more.`] : []), ...(last ? [last] : [])], wrong.length > 0);
+    if (latest && latest !== chosen) choose(latest);
+    const more = wrong.length > MOST_REASONS ? [`And ${wrong.length - MOST_REASONS} more.`] : [];
+    say([...wrong.slice(0, MOST_REASONS), ...more, ...(latest ? [sentence(latest)] : [])], wrong.length > 0);
   }
 
   function add(name, found) {
@@ -80,7 +85,7 @@
     pictures.push(picture);
     $("pictures").append(entry);
     $("others").hidden = pictures.length < 2;
-    choose(picture);
+    return picture;
   }
 
   const largest = (values) => values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
@@ -296,7 +301,7 @@
     $("video").hidden = true;
     $("camera").setAttribute("aria-pressed", "false");
     $("camera").textContent = "Camera";
-    if (isKept && chosen && !chosen.button && pictures.length < MOST_PICTURES) add("Camera", chosen.found);
+    if (isKept && chosen && !chosen.button && pictures.length < MOST_PICTURES) choose(add("Camera", chosen.found));
   }
 
   // What happens

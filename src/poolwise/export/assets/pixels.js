@@ -1,5 +1,6 @@
 // A file to the pixels that the model was fitted on, as `poolwise.images.decoding` makes them: cut, scaled by Pillow's bilinear
-// filter (a triangle as wide as the reduction, one direction after the other, each rounded to 8 bits), grey by ITU-R 601.
+// filter (a triangle as wide as the reduction, across and then down, each rounded to 8 bits), grey by ITU-R 601. Pillow 13 scales
+// some tall pictures down first, which rounds otherwise: by at most one level.
 
 const MOST_PIXELS = 64e6, MOST_BYTES = 100e6;
 const ROWS_AT_ONCE = 128;

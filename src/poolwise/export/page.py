@@ -65,7 +65,6 @@ def export_page(
     pictures, columns = sprite(tiles_of(layer, layer.whitening.undo(layer.codes)))
     data = {
         "layer": spec,
-        "classes": names,
         "crop": bool(crop),
         "sprite": {"columns": columns},
         "worker": '"use strict";\n' + "\n".join(_asset(name) for name in _WORKER),

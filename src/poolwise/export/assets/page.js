@@ -1,11 +1,11 @@
 // Pictures to the worker, and what it finds to the page. All text is set as text.
 (() => {
-  const { layer, classes } = data;
+  const { layer } = data, { classes } = layer;
   const [H, W, channels] = layer.shape, [ph, pw] = layer.patch;
   const MOST_PICTURES = 300, CODES_SHOWN = 24, MARGINS_SHOWN = 10, FRAME_EVERY = 200, SHOWN_EVERY = 300, MOST_REASONS = 8;
   const pictures = []; // {name, found, button}
   const tiles = [];
-  let chosen = null, row = null, code = -1, areAllShown = false, stream = null, asked = 0;
+  let chosen = null, row = null, code = -1, isPinned = false, areAllShown = false, stream = null, asked = 0, told = null, isSaid = false;
 
   // The worker
 
@@ -30,10 +30,11 @@
   loaded.then((answer) => {
     positions = answer.positions;
     document.body.dataset.loops = answer.kind;
-    say([`Ready. ${plural(layer.codes, "code", "codes")}, ${H} × ${W} pixels.`]);
+    if (!isSaid) say([`Ready. ${plural(layer.codes, "code", "codes")}, ${H} × ${W} pixels.`]);
   }, (error) => say([`The model cannot be unpacked: ${error.message}.`], true));
 
   function say(lines, isWrong = false) {
+    isSaid = true;
     $("status").textContent = lines.join("\n");
     $("status").classList.toggle("wrong", isWrong);
   }
@@ -148,7 +149,8 @@
       $("label").textContent = picture.label;
       fillMargins();
     }
-    say([sentence(picture)]);
+    if (picture.button || picture.label !== told) say([sentence(picture)]); // not with every frame of the camera
+    told = picture.label;
     return fillCodes();
   }
 
@@ -205,8 +207,13 @@
   /** Ask which codes fired in the picture chosen and where, unless another has been chosen by then. */
   async function fillCodes() {
     const picture = chosen, { pixels, standard } = picture.found, wanted = row;
-    const { scores, shown, maps } = await ask("codes", { pixels, standard, row: wanted, count: CODES_SHOWN });
+    const answer = await ask("codes", { pixels, standard, row: wanted, count: CODES_SHOWN }).catch((error) => error);
     if (picture !== chosen || wanted !== row) return;
+    if (answer instanceof Error) {
+      say([`The codes cannot be shown: ${answer.message}.`], true);
+      return;
+    }
+    const { scores, shown, maps } = answer;
     const most = maps.map((map) => map.reduce((a, b) => Math.max(a, b), 0));
     $("fired-text").textContent = wanted === null
       ? `By how far they are above their average over the pictures that the model was fitted on, in the part of this picture where that is most.${sides} Choose one to see it larger.`
@@ -218,7 +225,8 @@
     if (again) again.focus();
     tiles.forEach((element, which) => element.classList.toggle("dim", !(scores[which] > 0 || scores[which + layer.codes] > 0)));
     $("dimmed").textContent = wanted === null ? "Dimmed: below their average in this picture." : "Dimmed: speak against the label chosen, in this picture.";
-    point(shown.includes(code) ? code : shown.length ? shown[0] : -1, maps[Math.max(0, shown.indexOf(code))]);
+    const at = isPinned ? Math.max(0, shown.indexOf(code)) : 0; // what a reader has chosen stays, if it fires
+    point(shown.length ? shown[at] : -1, maps[at]);
   }
 
   function codeEntry(which, score, map, most, picture, wanted) {
@@ -233,7 +241,10 @@
     const what = make("span", "what");
     what.append(`${codeOf(which)}${which < layer.codes ? "" : " neg."}`, make("b", "", value));
     button.append(tile(which, 42), mini, what);
-    button.addEventListener("click", () => point(which, map));
+    button.addEventListener("click", () => {
+      isPinned = true;
+      point(which, map);
+    });
     entry.append(button);
     return entry;
   }

@@ -11,7 +11,7 @@ import poolwise
 
 SOURCE = Path(poolwise.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
-PAGE = sorted((SOURCE / "report" / "assets").iterdir())  # HTML, CSS and JavaScript
+PAGE = sorted(path for room in ("report", "export") for path in (SOURCE / room / "assets").iterdir())  # HTML, CSS, JavaScript
 # What each package may import. `estimators` and below see images only as an `ImageSource`, which `images.opened` may open.
 ARROWS = {
     "support": [],
@@ -23,16 +23,16 @@ ARROWS = {
     "estimators": ["support", "engine", "method", "svm", "images"],  # images only to open what is given
     "datasets": ["support", "images"],
     "modelfile": ["support", "engine", "method", "estimators"],
-    "export": ["support", "kernels", "method", "estimators"],
     "analysis": ["support", "engine", "method", "estimators"],
     "report": ["support", "engine", "method", "estimators", "analysis"],
+    "export": ["support", "kernels", "method", "estimators", "analysis", "report"],
     "planning": ["support", "method", "estimators", "analysis", "report"],
     "tuning": ["support", "engine", "method", "svm", "estimators", "analysis", "report"],
     "reproduction": [
         "support", "engine", "method", "estimators", "datasets", "analysis", "report", "planning", "tuning",
     ],
     "cli": [
-        "support", "method", "estimators", "images", "datasets", "modelfile", "export", "analysis", "report", "planning",
+        "support", "method", "estimators", "images", "datasets", "modelfile", "analysis", "report", "export", "planning",
         "tuning", "reproduction",
     ],
 }  # fmt: skip

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from poolwise import datasets
     from poolwise.estimators import AffinitySelector, LinearSVM, LinearSVMCV, PooledFeatures, StackedFeatures
     from poolwise.export import export_onnx
+    from poolwise.export.page import export_page
     from poolwise.images import open_images
     from poolwise.method.descriptors import Patches
     from poolwise.method.dictionaries import KMeans, RandomCodes
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 _HOME = {
     **dict.fromkeys(("AffinitySelector", "LinearSVM", "LinearSVMCV", "PooledFeatures", "StackedFeatures"), "estimators"),
     "export_onnx": "export",
+    "export_page": "export.page",
     "open_images": "images",
     **dict.fromkeys(("load", "save"), "modelfile"),
     "Patches": "method.descriptors",
@@ -50,6 +52,7 @@ __all__ = [
     "__version__",
     "datasets",
     "export_onnx",
+    "export_page",
     "load",
     "open_images",
     "save",

@@ -1,4 +1,4 @@
-"""Chromium without a screen, and reports for it to open."""
+"""Chromium without a screen, and pages for it to open."""
 
 import json
 import shutil
@@ -23,7 +23,8 @@ def driver():
         pytest.skip("chromium and chromedriver are not installed; `make test-browser` installs them")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"):
+    camera = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", *camera):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver))

@@ -26,7 +26,7 @@ _COMMANDS = {
     "transform": "Compute the features of images with a model.",
     "predict": "Predict the label of each image, with its margin for every class.",
     "evaluate": "Compare a model's labels with those of images.",
-    "export": "Write a model as a file that runs without poolwise: ONNX.",
+    "export": "Write a model as a file that runs without poolwise: ONNX, or a page.",
     "report": "Write a page that shows what a model has learned.",
     "card": "Write a README for sharing a model.",
     "inspect": "Show what a model is: parameters, sizes, cost, where it came from.",

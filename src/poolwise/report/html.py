@@ -33,26 +33,23 @@ def as_utf8(html: str) -> bytes:
 
 
 @lru_cache
-def own(name: str) -> str:
-    """A file of this package's folder of assets."""
-    return files("poolwise.report").joinpath("assets", name).read_text(encoding="utf-8")
+def own(name: str, package: str = "poolwise.report") -> str:
+    """A file of a package's folder of assets."""
+    return files(package).joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def render(template: str, script: str | None = None, trusted: dict[str, str] | None = None, **text: Any) -> str:
-    """A template of that folder, filled: `text` is escaped, `trusted` and the script are ours and are not."""
+def render(template: str, script: str = "", trusted: dict[str, str] | None = None, **text: Any) -> str:
+    """A template as `own` gives it, filled: `text` is escaped, `trusted` and the script are ours and are not."""
     try:
-        from jinja2 import Environment, FunctionLoader, StrictUndefined
+        from jinja2 import Environment, StrictUndefined
         from markupsafe import Markup
     except ModuleNotFoundError as error:
         raise ValueError("reports need jinja2: pip install 'poolwise[report]'") from error
-    engine = Environment(
-        loader=FunctionLoader(own), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    engine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     raw = {name: Markup(value) for name, value in (trusted or {}).items()}  # noqa: S704  our own files and numbers
-    code = "" if script is None else own(script)
-    digest = base64.b64encode(hashlib.sha256(code.encode("utf-8")).digest()).decode("ascii")
-    page: str = engine.get_template(template).render(
-        script=Markup(code),  # noqa: S704
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    page: str = engine.from_string(template).render(
+        script=Markup(script),  # noqa: S704
         script_hash=f"sha256-{digest}",
         version=version("poolwise"),
         **raw,

@@ -108,8 +108,8 @@ def _page(
     orders = {"likeness": "by likeness", "size": "by cluster size", "colour": "from grey to colour", "number": "by number"}
     known = {str(name): str(value) for name, value in provenance.items() if value is not None and value is not False}
     return render(
-        "report.html",
-        "report.js",
+        own("report.html"),
+        own("shared.js") + own("report.js"),
         trusted={"style": own("report.css"), "sprites": sprites, "data": as_data(data)},
         title=title or f"{len(features.codes_):,} codes",
         summary=one_line(found),

@@ -25,7 +25,7 @@ class Chapter:
 def write_story(path: str | os.PathLike[str], title: str, chapters: Sequence[Chapter]) -> None:
     """Write the page; HTML in the Markdown shows as text, and a picture that is not there as its description."""
     made = [{"title": chapter.title, "body": _as_html(chapter)} for chapter in chapters]
-    html = render("story.html", trusted={"style": own("report.css")}, title=title, chapters=made)
+    html = render(own("story.html"), trusted={"style": own("report.css")}, title=title, chapters=made)
     with replacing(path) as temporary:
         temporary.write_bytes(as_utf8(html))
 

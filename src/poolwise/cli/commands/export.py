@@ -46,7 +46,21 @@ def _shape(value: Any) -> list[Any]:
     return [one.dim_param or one.dim_value for one in value.type.tensor_type.shape.dim]
 
 
-WRITERS = {".onnx": Writer(_write_onnx, ("layout", "dtype", "resize"), ("onnx", "onnx"))}  # by the ending of the output
+def _write_page(model: Any, path: Path, provenance: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Pictures are cut as those of the fit were; if these all had the model's size, to their middle."""
+    from poolwise import export_page
+
+    crop = provenance.get("crop") is True or provenance.get("resize") is None
+    export_page(model, path, title=given["title"] or given["model"].stem, crop=crop)
+    return {}
+
+
+_PAGE = Writer(_write_page, ("title",), ("jinja2", "report"))
+WRITERS = {  # by the ending of the output
+    ".onnx": Writer(_write_onnx, ("layout", "dtype", "resize"), ("onnx", "onnx")),
+    ".html": _PAGE,
+    ".htm": _PAGE,
+}
 
 
 @click.command("export", context_settings=options.SETTINGS)
@@ -73,20 +87,24 @@ WRITERS = {".onnx": Writer(_write_onnx, ("layout", "dtype", "resize"), ("onnx", 
     type=options.Pair(),
     help="Take images of this size, and resize them inside.  [default: the model's size]",
 )
+@click.option("--title", default=None, help="Heading of the page.  [default: the model's file name]")
 @options.as_json
 @options.quiet
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> None:
     """Write MODEL as a file that runs without poolwise.
 
-    An .onnx file goes from pixels to features, margins and labels in one graph, for ONNX Runtime in any language. It holds no
-    path of this machine and no user's name.
+    An .onnx file goes from pixels to features, margins and labels in one graph, for ONNX Runtime in any language. A page is one
+    HTML file with the whole model inside, which asks no server for anything: it shows label and margins of pictures that are
+    dropped on it, chosen, pasted or taken from the camera, the codes that fired, and where. Neither holds a path of this
+    machine or a user's name.
 
     \b
     Examples:
       poolwise export photos.safetensors -o photos.onnx
       poolwise export photos.safetensors -o photos.onnx --layout nhwc --resize 480x640
       poolwise export photos.safetensors -o features.onnx --features-only --dtype float32
+      poolwise export photos.safetensors -o page.html --title "Cats and dogs"
     """
     model, output = given["model"], given["output"]
     check_output(output, tuple(WRITERS), inputs=(model,))

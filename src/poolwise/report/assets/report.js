@@ -1,8 +1,5 @@
-"use strict";
 // The mosaic, the panel of one code, and the tools above them. All text comes from the data block and is set as text.
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const $ = (id) => document.getElementById(id);
   const [height, width] = data.patch;
   const mosaic = $("mosaic");
   const tiles = []; // by code
@@ -10,30 +7,11 @@
   let chosen = -1;
   let size = 0;
 
-  /** Show part `number` of a sprite in an element, `zoom` pixels per pixel. */
-  function show(element, number, sprite, h, w, zoom) {
-    const x = number % sprite.columns, y = Math.floor(number / sprite.columns);
-    element.style.width = `${w * zoom}px`;
-    element.style.height = `${h * zoom}px`;
-    element.style.backgroundSize = `${sprite.columns * w * zoom}px auto`;
-    element.style.backgroundPosition = `${-x * w * zoom}px ${-y * h * zoom}px`;
-  }
-
-  function make(kind, name, text) {
-    const element = document.createElement(kind);
-    if (name) element.className = name;
-    if (text !== undefined) element.textContent = text;
-    return element;
-  }
-
   function tile(candidate, pixels) {
     const element = make("span", "tile");
     show(element, candidate, data.sprite, height, width, Math.max(1, Math.round(pixels / Math.max(height, width))));
     return element;
   }
-
-  const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
-  const number = (value) => value.toFixed(2).replace("-", "−");
 
   function describe(code) {
     const parts = [`Code ${code}`];
@@ -257,16 +235,6 @@
       $("status").textContent = wanted === "" ? "" : `${plural(found, "code is", "codes are")} excited most by “${search.value.trim()}”.`;
     });
   }
-
-  const theme = $("theme");
-  const isDark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  const name = () => { theme.textContent = isDark() ? "Light" : "Dark"; };
-  theme.addEventListener("click", () => {
-    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-    name();
-  });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", name);
-  name();
 
   build();
   new ResizeObserver(resize).observe(mosaic);

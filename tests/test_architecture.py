@@ -108,6 +108,10 @@ def test_imports_point_one_way(path):
     assert at_level(path, 1) - public <= {package, *ARROWS[package]}
 
 
+def test_scikit_image_is_for_tests_alone():
+    assert not [named(path) for path in FILES if any(name.partition(".")[0] == "skimage" for name in imports(path))]
+
+
 def test_every_stage_of_the_method_has_its_place():
     found = {path.stem if path.is_file() else path.name for path in (SOURCE / "method").iterdir()}
     assert found - {"__init__", "__pycache__"} == set(STAGES)

@@ -51,7 +51,13 @@ class TestList:
         done = poolwise("datasets", "--json")
         entry = told(done)
         assert json.loads(done.out)["folder"] == str(cifar)
-        assert [entry["name"] for entry in json.loads(done.out)["datasets"]] == ["cifar10", "stl10", "cub200", "photos"]
+        assert [entry["name"] for entry in json.loads(done.out)["datasets"]] == [
+            "cifar10",
+            "stl10",
+            "cub200",
+            "eurosat",
+            "photos",
+        ]
         assert entry["complete"] is True
         assert entry["found"]["train"] == {"images": 40, "where": str(cifar / FOLDER)}
         assert entry["url"] == cifar10.ARCHIVE.url

@@ -44,6 +44,7 @@ def test_parts_come_from_the_catalogue():
         "cifar10": ("train", "test"),
         "stl10": ("train", "test", "unlabeled"),
         "cub200": ("train", "test"),
+        "eurosat": ("train", "test"),
         "photos": ("train", "test"),
     } == PARTS
 
@@ -171,7 +172,7 @@ class TestRefusals:
     def test_a_name_that_is_not_one(self, refused, images):
         err = refused(images, code=3)
         assert f"poolwise: {images}: there is no such file or folder; expected" in err
-        assert err.endswith("or the name of a data set: cifar10, stl10, cub200, photos\n")
+        assert err.endswith("or the name of a data set: cifar10, stl10, cub200, eurosat, photos\n")
 
 
 def test_images_of_another_size_than_the_models(made, poolwise):

@@ -1,12 +1,16 @@
 """The fetchers on the real files in POOLWISE_DATA: `make test-data`, seconds each."""
 
 import io
+import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+import tifffile
 from PIL import Image
 
-from poolwise.datasets import fetch_cifar10, fetch_cub200, fetch_stl10
+from poolwise.datasets import fetch_cifar10, fetch_cub200, fetch_eurosat, fetch_stl10
 from poolwise.datasets.catalogue import CATALOGUE
 
 pytestmark = pytest.mark.data
@@ -93,3 +97,35 @@ def test_what_is_found_without_reading_is_what_is_read(only, name, file):
         assert where == home / file
         assert entry.load(part, home, False).images.shape == (count, *entry.shape)
         assert count == entry.parts[part]
+
+
+@pytest.mark.filterwarnings("ignore:.*the official data set:UserWarning")
+def test_eurosat_tiles_keep_their_13_bands_and_packed_ones_serve_where_they_are_few(only, data_home):
+    home = only("EuroSAT_MS")
+    bunch = fetch_eurosat(data_home=home, subset="all", download_if_missing=False, verbose=False)
+    assert bunch.images.shape == (20, 64, 64, 13)
+    assert np.bincount(bunch.target).tolist() == [2] * 10
+    first = tifffile.imread(home / "EuroSAT_MS" / "AnnualCrop" / "AnnualCrop_1.tif")
+    np.testing.assert_array_equal(bunch.images[0], first)
+    both = fetch_eurosat(data_home=only("eurosat32.npz"), subset="all", download_if_missing=False)
+    assert both.images.shape == (3000, 32, 32, 13)
+
+
+def test_eurosat_tiles_fit_evaluate_and_report_from_the_command_line(only, tmp_path):
+    tiles, model, page = (str(only("EuroSAT_MS") / "EuroSAT_MS"), str(tmp_path / "m.safetensors"), str(tmp_path / "r.html"))
+
+    def poolwise(*words):
+        done = subprocess.run([sys.executable, "-m", "poolwise", *words], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    options = ["--codes", "16", "--patches", "5000", "--patch-size", "3", "--statistics", "--seed", "0", "--quiet"]
+    poolwise("fit", tiles, "-o", model, *options)
+    described = json.loads(poolwise("inspect", model, "--json"))
+    assert described["image_shape"] == [64, 64, 13]
+    assert described["layers"][0]["statistics"] == "shared"
+    assert json.loads(poolwise("evaluate", model, tiles, "--json", "--quiet"))["accuracy"] > 0.9  # of the images learned from
+    poolwise("report", model, tiles, "-o", page, "--quiet")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "64×64 13-channel" in text
+    assert "the mean, spread, least and largest number of each band" in text

@@ -24,6 +24,7 @@ def test_official_numbers_are_those_that_the_readers_know():
         "cifar10": {"train": 50_000, "test": 10_000},
         "stl10": {"train": 5_000, "test": 8_000, "unlabeled": 100_000},
         "cub200": {"train": 5_994, "test": 5_794},
+        "eurosat": {"train": 21_600, "test": 5_400},
         "photos": {"train": 3_200, "test": 1_600},
     }
     for entry in CATALOGUE.values():
@@ -77,7 +78,7 @@ def test_photos(tmp_path):
         assert (read.images == load_photos(subset=part).images).all()
 
 
-@pytest.mark.parametrize("name", ["cifar10", "stl10", "cub200"])
+@pytest.mark.parametrize("name", ["cifar10", "stl10", "cub200", "eurosat"])
 def test_what_is_not_there_is_not_downloaded(tmp_path, name, server, monkeypatch):
     entry = CATALOGUE[name]
     monkeypatch.setattr(entry.reader, "ARCHIVE", server.archive())

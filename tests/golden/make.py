@@ -48,6 +48,7 @@ def models() -> dict[str, Any]:
         "slim": paper_features(3, 6, encoder=two_sided, projection="pca", **parts).fit(images()),
         "second": second.fit(images()),
         "supervised": supervised.fit(images(), labels()),
+        "statistics": paper_features(3, 6, statistics=True, symmetry="mirror", **parts).fit(images()),
         "directions": make_pipeline(directions, LinearSVMCV([0.01, 0.1], cv=3)).fit(images(), labels()),
     }
 

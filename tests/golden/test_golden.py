@@ -63,6 +63,7 @@ FACTS = {  # codes, candidates, whether they were left out, what projects, numbe
     "slim": (6, 6, True, "pca", 24),
     "second": (3, 6, False, None, 18),
     "supervised": (3, 6, False, None, 24),
+    "statistics": (3, 6, False, "nystrom", 28),
     "directions": (4, None, False, "direction", 5),
 }
 
@@ -96,6 +97,13 @@ def test_the_parts_of_the_newest_samples():
         slim.reselect()
     with pytest.raises(ValueError, match="fit again"):
         triangle.reselect()
+
+
+def test_statistics_of_bands_are_behind_the_codes():
+    model = load(HERE / "2-statistics.safetensors")
+    assert (model.layer_.n_code_features, model.layer_.n_band_features) == (12, 16)
+    np.testing.assert_allclose(model.transform(images()), model.layer_.features(images()), rtol=1e-3, atol=1e-3)
+    assert load(HERE / "2-features.safetensors").layer_.statistics is None
 
 
 def test_the_parts_past_the_paper():

@@ -99,6 +99,17 @@ CATALOGUE = {
             1_200_000_000,
         ),
         DataSet(
+            "eurosat",
+            "tiles of Sentinel-2 in 13 bands: which use of land? Every fifth tile of a class is a test tile",
+            (64, 64, 13),
+            10,
+            {"train": 21_600, "test": 5_400},
+            "Helber and others, EuroSAT: A Novel Dataset and Deep Learning Benchmark for Land Use Classification, 2019",
+            "https://zenodo.org/records/7711810",
+            "fetch_eurosat",
+            2_065_000_000,
+        ),
+        DataSet(
             "photos",
             "crops of photographs and textures that ship with poolwise: which picture is it from?",
             (32, 32, 3),

@@ -76,7 +76,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
 
     IMAGES: a folder (its folders are the labels), a .npy or .npz array (labels: y_train for x_train), a .txt list of
     paths, a .csv table with the columns path and label (or with a column per channel, where each channel is a file), or a
-    data set: cifar10, stl10, cub200, photos, or a part of one such as stl10:unlabeled (without a part: train).
+    data set: cifar10, stl10, cub200, eurosat, photos, or a part such as stl10:unlabeled (without a part: train).
     `poolwise datasets` lists those that are here.
 
     \b

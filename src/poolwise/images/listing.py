@@ -2,6 +2,7 @@
 
 import csv
 import os
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from poolwise.support.parameters import Example
 from poolwise.support.types import Array
 
 _PARTS = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "holdout", "unlabeled", "unlabelled"}
+
+_LONGEST_LABEL, _WIDE_LABEL = 1000, 64
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ def list_folder(root: Path, labelled: bool = True) -> Listing:
             f"without labels",
             labels=None,
         )
-    return Listing(str(root), names, np.array(labels) if labelled and not files else None)
+    return Listing(str(root), names, as_labels(labels) if labelled and not files else None)
 
 
 def list_text(path: Path) -> Listing:
@@ -92,10 +95,39 @@ def list_table(path: Path, columns: tuple[str, str | None] | None = None) -> Lis
         if len(row) != len(header) or not row[header.index(where)]:
             raise ImageError(path, f"line {number} has {len(row)} fields or no path; expected {len(header)} as in the header")
         names.append(row[header.index(where)])
-        labels.append("" if label is None else row[header.index(label)])
+        labels.append("" if label is None else _label(path, number, row[header.index(label)]))
     if not names:
         raise ImageError(path, "it has a header but no rows")
-    return Listing(str(path.parent), names, None if label is None else np.array(labels))
+    return Listing(str(path.parent), names, None if label is None else as_labels(labels))
+
+
+def _label(path: Path, number: int, label: str) -> str:
+    if len(label) > _LONGEST_LABEL:
+        raise ImageError(
+            path,
+            f"line {number} has a label of {len(label):,} characters, at most {_LONGEST_LABEL:,} are taken; it begins with "
+            f"{show(label[:30])}; is it another column, or a quotation mark without its second?",
+        )
+    return label
+
+
+def as_labels(labels: list[str]) -> Array:
+    """(n,) text; as Python's where NumPy would make all as wide as a long one.
+
+    >>> as_labels(["a", "b"]).dtype.kind, as_labels(["a", "b" * 100]).dtype.kind
+    ('U', 'O')
+    """
+    return np.array(labels, object if max(map(len, labels), default=0) > _WIDE_LABEL else None)
+
+
+def same_in_unicode(labels: Array) -> tuple[str, str] | None:
+    """Two labels that look alike: "café" with one character for é, or with two. None if there are no such labels."""
+    seen: dict[str, str] = {}
+    for label in sorted({one for one in labels.tolist() if isinstance(one, str) and not one.isascii()}):
+        other = seen.setdefault(unicodedata.normalize("NFC", label), label)
+        if other != label:
+            return other, label
+    return None
 
 
 def _table_rows(path: Path) -> Iterator[tuple[int, list[str]]]:

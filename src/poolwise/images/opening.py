@@ -9,7 +9,7 @@ import numpy as np
 
 from poolwise.images.decoding import MAX_PIXELS, Decoder
 from poolwise.images.errors import ImageError, show
-from poolwise.images.listing import Listing, list_folder, list_table, list_text
+from poolwise.images.listing import Listing, list_folder, list_table, list_text, same_in_unicode
 from poolwise.images.skipping import first_usable, without_unusable
 from poolwise.images.sources import ArrayImages, FileImages, Images
 from poolwise.images.stored import map_npy, read_npz
@@ -107,6 +107,12 @@ def open_images(
         found.labels = _labels(labels, found.labels, len(found))
         return found
     listing = Listing(found.root, found.names, _labels(labels, found.labels, len(found.names)))
+    alike = None if listing.labels is None else same_in_unicode(listing.labels)
+    if alike is not None:
+        warn_user(
+            f"the labels {alike[0]!a} and {alike[1]!a} are one text in two normalisations of Unicode, and count as two "
+            f"classes; rename one."
+        )
     row, first = (
         (0, decode.decode(os.path.join(listing.root, listing.names[0])))
         if on_error == "raise"

@@ -197,6 +197,7 @@ def test_probabilities_are_a_softmax_that_held_out_margins_fit_best(data):
     [
         ({"gammas": []}, "gammas must be 'auto', a whole number or a sequence of positive numbers"),
         ({"gammas": [0.1, -1]}, "gammas must be a finite number"),
+        ({"gammas": 10**9}, "gammas must be at most 1000; got 1000000000"),
         ({"gammas": 0}, "gammas must be a whole number of at least 1"),
         ({"gammas": None}, "gammas must be 'auto', a whole number or a sequence"),
         ({"gammas": iter([0.1])}, "gammas must be 'auto', a whole number or a sequence"),

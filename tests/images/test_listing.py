@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from poolwise.images import ImageError, open_images
+from poolwise.images.tables import list_table
 
 
 @pytest.fixture
@@ -227,3 +228,25 @@ def test_folders_called_train_and_test_are_no_labels(make):
     assert len(open_images(root, labels=None)) == 3
     assert open_images(root / "train").labels.tolist() == ["cat", "dog"]
     assert open_images(make("train/1.png", "bus/2.png")).labels is not None  # vehicles
+
+
+def test_a_label_as_long_as_a_book_is_refused_with_its_line(tmp_path):
+    (tmp_path / "t.csv").write_text("path,label\na.png,cat\nb.png," + "x" * 100_000 + "\n")
+    with pytest.raises(ImageError, match=r"line 3 has a label of 100,000 characters, at most 1,000 .* begins with x{30};"):
+        list_table(tmp_path / "t.csv")
+
+
+def test_one_long_label_does_not_widen_the_others(tmp_path):
+    labels = ["cat"] * 10_000 + ["y" * 900]
+    (tmp_path / "t.csv").write_text("path,label\n" + "".join(f"{n}.png,{label}\n" for n, label in enumerate(labels)))
+    found = list_table(tmp_path / "t.csv").labels
+    assert found.tolist() == labels
+    assert found.nbytes < 100_000  # as wide as the longest they take 36 MB
+
+
+def test_labels_in_two_normalisations_are_warned_of(tmp_path):
+    for name in ("cafe\u0301", "caf\u00e9", "th\u00e9"):
+        (tmp_path / name).mkdir()
+        Image.fromarray(np.zeros((8, 8), np.uint8)).save(tmp_path / name / "a.png")
+    with pytest.warns(UserWarning, match=r"the labels 'cafe\\u0301' and 'caf\\xe9' are one text in two normalisations"):
+        assert len(set(open_images(tmp_path).labels)) == 3

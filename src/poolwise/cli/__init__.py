@@ -4,6 +4,7 @@ Exit codes: 0 fine, 1 our bug, 2 usage, 3 bad data, 130 interrupted, 143 ended b
 Results go to stdout, everything else to stderr.
 """
 
+import io
 import os
 import shlex
 import sys
@@ -16,6 +17,7 @@ import click
 from poolwise import __version__
 from poolwise.cli.ending import interrupted_by_signals
 from poolwise.cli.output import clean_warnings, say
+from poolwise.support.text import plain
 
 _INTERRUPTED = 130
 _COMMANDS = {
@@ -82,8 +84,10 @@ def _run(given: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.UsageError as error:
+        text = io.StringIO()
+        error.show(text)
         with suppress(OSError):  # nobody reads it
-            error.show()
+            click.echo(plain(text.getvalue(), keep="\n"), err=True, nl=False)
         return 2
     except (KeyboardInterrupt, click.Abort):
         say("interrupted")

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import click
 
 from poolwise.support.files import followed, replacing
 from poolwise.support.progress import tell
+from poolwise.support.text import plain
 
 
 def check_output(path: Path, endings: tuple[str, ...], option: str = "--output", inputs: tuple[Path, ...] = ()) -> None:
@@ -45,6 +46,22 @@ def check_report(path: Path | None, option: str = "--report", inputs: tuple[Path
         raise click.UsageError(f"{option} needs jinja2, which is not installed: pip install 'poolwise[report]'")
 
 
+def echo(text: str = "") -> None:
+    """Text for people, on stdout: nothing in it steers the terminal."""
+    click.echo(plain(text, keep="\n"))
+
+
+class _Plain:
+    """A terminal, for text that a file gets as it is."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        line = text.removesuffix("\r\n")  # which ends a row of CSV
+        return self._stream.write(plain(line, keep="\n") + text[len(line) :])
+
+
 def print_json(result: Mapping[str, Any]) -> None:
     """Exactly one object, on one line."""
     click.echo(json.dumps(result, allow_nan=False))
@@ -62,13 +79,13 @@ def text_file(path: Path | None) -> Iterator[TextIO]:
     else:
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(errors="surrogateescape")
-        yield sys.stdout
+        yield cast(TextIO, _Plain(sys.stdout)) if sys.stdout.isatty() else sys.stdout
         sys.stdout.flush()
 
 
 def say(message: str) -> None:
     """A line for people, on stderr; print would fall back to stdout where that is closed."""
-    tell(f"poolwise: {message}".encode(errors="backslashreplace").decode())
+    tell(f"poolwise: {message}")
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from joblib import cpu_count
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
@@ -63,6 +64,21 @@ class OneThreadBlas:
 
 
 one_thread_blas = OneThreadBlas()
+
+
+class WrongProductError(ArithmeticError, ValueError):
+    """What NumPy computes on this machine is wrong."""
+
+
+@lru_cache
+def check_products() -> None:
+    """An error, once per process, where this machine's float32 AᵀA is wrong, as that of NumPy 2.5.0 is on one CPU."""
+    A = (np.arange(40 * 24, dtype=np.float32).reshape(40, 24) * 7919 % 31 - 15) / 8  # all sums are exact
+    if not np.array_equal(A.T @ A, np.einsum("ij,ik->jk", A, A)):
+        raise WrongProductError(
+            f"the matrix product of NumPy {np.__version__} is wrong on this machine, so that nothing learned with it could be "
+            f"trusted; install another version: pip install 'numpy!=2.5.0'"
+        )
 
 
 def thread_count(n_jobs: int | None) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from poolwise.engine import Held
-from poolwise.engine.blas import limit_this_thread, one_thread_blas, thread_count
+from poolwise.engine.blas import check_products, limit_this_thread, one_thread_blas, thread_count
 from poolwise.support.blocks import spans
 from poolwise.support.types import Array, Rows
 
@@ -38,6 +38,7 @@ class Threads:
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Self:
+        check_products()
         one_thread_blas.acquire()
         self._pool = ThreadPoolExecutor(self.n_threads, "poolwise", initializer=limit_this_thread)
         return self

@@ -221,7 +221,8 @@ class LinearSVM(LinearClassifier):
             gamma = 1 / (2 * float(self.C) * S)
             if gamma < LEAST_GAMMA:
                 raise ValueError(
-                    f"C={self.C!r} means gamma={gamma:.1e} for weights that sum up to {S:g}; at least {LEAST_GAMMA}"
+                    f"C={self.C!r} means gamma={gamma:.1e} for weights that sum up to {S:g}; at least {LEAST_GAMMA}: "
+                    f"give a C of at most {1 / (2 * LEAST_GAMMA * S):.3g}"
                 )
             return gamma
         if self.gamma is None:

@@ -18,6 +18,7 @@ from poolwise.svm.gamma import LEAST_GAMMA, best_of, better_edge, climb, extend,
 from poolwise.svm.probability import fit_slope, probabilities
 
 FOLDS = 5
+_MOST_GAMMAS = 1000
 _FOLD_TOL = 1e-4  # of folds: margins of held-out samples need no more
 _MANY_SAMPLES = 20_000  # a fifth of more has a standard error below 0.7 points
 
@@ -164,7 +165,9 @@ class LinearSVMCV(LinearClassifier):
         if isinstance(given, str) and given == "auto":
             return np.empty(0)
         if isinstance(given, int | np.integer) and not isinstance(given, bool):
-            return np.geomspace(1e-4, 1, Whole(1).check("gammas", given)) if given != 1 else np.array([GAMMA])
+            return (
+                np.geomspace(1e-4, 1, Whole(1, most=_MOST_GAMMAS).check("gammas", given)) if given != 1 else np.array([GAMMA])
+            )
         is_list = hasattr(given, "__len__") and not isinstance(given, str)
         values = [Number(LEAST_GAMMA).check("gammas", gamma) for gamma in given] if is_list else []
         if not values:

@@ -147,7 +147,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
     objective_ : list of float
         The K-means objective per round.
     n_iter_, converged_
-        Its rounds, and whether it stopped by itself.
+        Its rounds, 0 of a dictionary that has none such as "gaussian", and whether it stopped by itself.
     image_shape_in_, n_features_in_
         As seen in `fit`.
     bands_ : Bands or None

@@ -1,12 +1,16 @@
 """Labels of images, whatever they come in: one for each, all text or all numbers, none missing."""
 
+import unicodedata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from poolwise.images.errors import ImageError, show
 from poolwise.support.parameters import ParameterError
 from poolwise.support.types import Array
 
+_LONGEST, _WIDE = 1000, 64  # characters: refused above, and not stored at the widest one's length above
 _MANY = "expected one; use {labels} to go without, and in Python give them to fit as y"
 
 
@@ -39,7 +43,39 @@ def as_labels(values: Any, n: int, what: str = "") -> Array:
         raise _refuse(what, f"labels are {' and '.join(sorted(kinds))}; expected text alone, or numbers alone")
     if kinds == {"bytes"} and given.dtype.kind == "O":  # text of h5py
         each = [one.decode(errors="surrogateescape") for one in each]
+    if "text" in kinds or "bytes" in kinds:
+        return as_text(list(each))
     return np.array(each) if given.dtype.kind not in "fU" else given
+
+
+def as_text(labels: list[str]) -> Array:
+    """(n,) text; as Python's where NumPy would make all as wide as a long one.
+
+    >>> as_text(["a", "b"]).dtype.kind, as_text(["a", "b" * 100]).dtype.kind
+    ('U', 'O')
+    """
+    return np.array(labels, object if max(map(len, labels), default=0) > _WIDE else None)
+
+
+def check_length(path: Path, number: int, label: str) -> str:
+    """The label of a line, if it can be one."""
+    if len(label) > _LONGEST:
+        raise ImageError(
+            path,
+            f"line {number} has a label of {len(label):,} characters, at most {_LONGEST:,} are taken; it begins with "
+            f"{show(label[:30])}; is it another column, or a quotation mark without its second?",
+        )
+    return label
+
+
+def same_in_unicode(labels: Array) -> tuple[str, str] | None:
+    """Two labels that look alike: "café" with one character for é, or with two. None if there are no such labels."""
+    seen: dict[str, str] = {}
+    for label in sorted({one for one in labels.tolist() if isinstance(one, str) and not one.isascii()}):
+        other = seen.setdefault(unicodedata.normalize("NFC", label), label)
+        if other != label:
+            return other, label
+    return None
 
 
 def is_missing(one: Any) -> bool:

@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from poolwise.images.decoding import EXTENSIONS, Decoded, Decoder
 from poolwise.images.errors import ImageError, reason_of, show
-from poolwise.images.labelling import is_missing
+from poolwise.images.labelling import as_text, is_missing
 from poolwise.images.siblings import decode_siblings
 from poolwise.support.types import Array
 
@@ -83,7 +81,7 @@ def list_folder(root: Path, labelled: bool = True) -> Listing:
             f"without labels",
             labels=None,
         )
-    return Listing(str(root), names, np.array(labels) if labelled and not files else None)
+    return Listing(str(root), names, as_text(labels) if labelled and not files else None)
 
 
 def list_text(path: Path) -> Listing:

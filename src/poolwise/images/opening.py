@@ -9,7 +9,7 @@ from poolwise.images.decoding import MAX_PIXELS, Decoder
 from poolwise.images.errors import show
 from poolwise.images.finding import find
 from poolwise.images.items import Items
-from poolwise.images.labelling import as_labels
+from poolwise.images.labelling import as_labels, same_in_unicode
 from poolwise.images.skipping import first_usable, without_unusable
 from poolwise.images.sources import FileImages, Images, ItemImages
 from poolwise.images.tables import Columns
@@ -116,6 +116,12 @@ def open_images(
         found.labels, found.nodata = _labels(labels, found.labels, len(found)), nodata
         return found
     known = _labels(labels, found.labels, len(found))
+    alike = None if known is None else same_in_unicode(known)
+    if alike is not None:
+        warn_user(
+            f"the labels {alike[0]!a} and {alike[1]!a} are one text in two normalisations of Unicode, and count as two "
+            f"classes; rename one."
+        )
     row, first = (0, found.read(0, decode)) if on_error == "raise" else first_usable(found, decode)
     if first.notes:
         warn_user(f"{show(str(found.names[row]))}: {'; '.join(first.notes)}. The same is done with the other files.")

@@ -5,10 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from poolwise.images.errors import ImageError, reason_of
-from poolwise.images.labelling import as_labels
+from poolwise.images.labelling import as_labels, as_text, check_length
 from poolwise.images.listing import Listing, list_paths
 from poolwise.support.parameters import NAME, Example, ParameterError
 
@@ -52,12 +50,12 @@ def list_table(path: Path, columns: Columns | None = None, labelled: bool = True
             raise ImageError(path, f"line {number} has {len(row)} fields or no path; expected {len(header)} as in the header")
         names.append(tuple(row[place] for place in places))
         if label is not None:
-            labels.append(row[header.index(label)])
+            labels.append(check_length(path, number, row[header.index(label)]))
             if not labels[-1]:
                 raise ImageError(path, f"line {number} has nothing in the column {label!r}; fill it in, or leave the line out")
     if not names:
         raise ImageError(path, "it has a header but no rows")
-    return _listing(str(path.parent), names, None if label is None else np.array(labels))
+    return _listing(str(path.parent), names, None if label is None else as_text(labels))
 
 
 def list_frame(frame: Any, columns: Columns | None = None, labelled: bool = True) -> Listing:

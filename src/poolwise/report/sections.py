@@ -28,6 +28,7 @@ def figures(found: Findings, learned_from: bool) -> list[dict[str, str]]:
     note = f"numbers per image, of {1 + len(found.above)} layers" if found.above else note_on_features(layer)
     shown.append({"name": "Features", "value": f"{found.n_features:,}", "unit": "", "note": note})
     what = "features, measured here" if found.n_images is not None else "features, measured here on noise"
+    what = "features, estimated: too large to measure" if "time" in found.missing else what
     shown.append({"name": "Time per image", "value": f"{found.milliseconds:.3g}", "unit": "ms", "note": what})
     value, unit = _large(sum(found.multiply_adds.values()))
     share = ", ".join(f"{name} {_spoken(n)}" for name, n in found.multiply_adds.items() if n) + note_on_work(layer)

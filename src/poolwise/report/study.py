@@ -4,6 +4,7 @@ What cannot be known of a model (saved slim, without candidates, no images given
 """
 
 import copy
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,7 @@ from poolwise.analysis.clusters import (
     order_of_codes,
     similarity_picture,
 )
-from poolwise.analysis.cost import cost_of, milliseconds
+from poolwise.analysis.cost import cost_of, milliseconds, nominal_milliseconds
 from poolwise.analysis.excitation import cut_regions, excite, positions_per_block
 from poolwise.analysis.spectra import Spectra, study_spectra
 from poolwise.engine.threads import Threads
@@ -36,6 +37,7 @@ _MOST_IMAGES = 256
 _MOST_POSITIONS = 200_000
 _REGIONS_PER_CODE = 6
 _IMAGES_TIMED = 64
+_MOST_MILLISECONDS, _MOST_NUMBERS = 4000, 1 << 25  # of one round of timing
 _PIXELS_OF_PICTURE, _CANDIDATES_DRAWN_WHOLE = 480, 640
 _SEED = 0
 
@@ -133,13 +135,9 @@ def study(
             else "Give labelled images to see how often the model is right, and what it takes for what."
         )
     with stages.stage("cost"):
-        rng = np.random.default_rng(_SEED)
-        few = min(_IMAGES_TIMED, _few(features.layer_))
-        noise = rng.integers(0, 256, size=(few, *features.layer_.image_shape), dtype=np.uint8)
-        timed = noise if sample is None else sample.pixels[:_IMAGES_TIMED]
-        took = milliseconds(whole, timed)
+        passes = whole.passes_ if isinstance(whole, StackedFeatures) else [features.layer_]
+        took = _milliseconds(whole, passes, None if sample is None else sample.pixels, missing)
     above = tuple(layer.layer_ for layer in getattr(whole, "layers_", [])[1:])
-    passes = whole.passes_ if isinstance(whole, StackedFeatures) else [features.layer_]
     return Findings(
         features,
         classifier,
@@ -155,6 +153,22 @@ def study(
         above,
         whole.n_features_out_ if isinstance(whole, StackedFeatures) else features.layer_.n_features,
     )
+
+
+def _milliseconds(
+    whole: PooledFeatures | StackedFeatures, passes: list[Layer], pixels: Array | None, missing: dict[str, str]
+) -> float:
+    """Per image: measured, or estimated where a file describes images so large that measuring would take long."""
+    estimated, layer = sum(map(nominal_milliseconds, passes)), passes[0]
+    numbers = math.prod(layer.image_shape) + sum(one.n_features for one in passes)
+    most = int(min(_MOST_MILLISECONDS / max(estimated, 1e-9), _MOST_NUMBERS / numbers))
+    few = min(_IMAGES_TIMED, _few(layer), most)
+    if few < 1:
+        missing["time"] = "Images of this size take long: their time is estimated from the multiplications, not measured."
+        return estimated
+    if pixels is None:
+        pixels = np.random.default_rng(_SEED).integers(0, 256, size=(few, *layer.image_shape), dtype=np.uint8)
+    return milliseconds(whole, pixels[:few])
 
 
 def _parts(model: Any) -> tuple[PooledFeatures | StackedFeatures, ClassifierMixin | None]:

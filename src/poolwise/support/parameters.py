@@ -109,6 +109,7 @@ class Whole:
     least: int = 1
     none: bool = False
     word: str = ""
+    most: int = MOST_WHOLE
 
     def check(self, name: str, value: Any) -> Any:
         if (value is None and self.none) or (self.word and isinstance(value, str) and value == self.word):
@@ -116,8 +117,8 @@ class Whole:
         if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < self.least:
             also = f", or {self.word!r}" * bool(self.word)
             raise _refuse(name, f"a whole number of at least {self.least}{also}", value)
-        if int(value) > MOST_WHOLE:
-            raise _refuse(name, f"at most {MOST_WHOLE}", value)
+        if int(value) > self.most:
+            raise _refuse(name, f"at most {self.most}", value)
         return int(value)
 
 
@@ -136,7 +137,8 @@ class Number:
         except OverflowError:
             number = math.inf
         if not self.least <= number <= LARGEST_REAL:
-            raise _refuse(name, f"a finite number of at least {self.least:g}", value)
+            also = f" and at most {LARGEST_REAL:g}" * (LARGEST_REAL < number < math.inf)
+            raise _refuse(name, f"a finite number of at least {self.least:g}{also}", value)
         return number
 
 

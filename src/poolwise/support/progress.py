@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol, TextIO, cast
 
+from poolwise.support.text import plain
+
 _QUIET_SECONDS = 2.0  # a stage that takes no longer has no line
 
 
@@ -26,7 +28,7 @@ def tell(line: str) -> None:
     if sys.stderr is None:
         return
     try:
-        print(line, file=sys.stderr, flush=True)
+        print(plain(line), file=sys.stderr, flush=True)
     except (OSError, ValueError):  # a broken pipe, a full disk, a closed file
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the rest of the process)
 
@@ -106,7 +108,7 @@ def _bar(title: str, total: int | None) -> Iterator[Update]:
         task = bar.add_task(title, total=total, note="")
 
         def update(done: int, note: str = "") -> None:
-            bar.update(task, completed=done, note=note)
+            bar.update(task, completed=done, note=plain(note))
 
         yield update
 

@@ -7,7 +7,7 @@ import click
 
 from poolwise.cli import options
 from poolwise.cli.names import PARTS
-from poolwise.cli.output import print_json, say
+from poolwise.cli.output import echo, print_json, say
 from poolwise.cli.spelling import in_options
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def fetch(ctx: click.Context, name: str, data: Path | None, as_json: bool, quiet
     if as_json or above.get("as_json"):
         print_json({"name": name, "folder": str(home), "was_there": was_there, "found": _plain(there)})
     else:
-        click.echo(f"{name}: {'already here: ' if was_there else ''}{_places(there)}")
+        echo(f"{name}: {'already here: ' if was_there else ''}{_places(there)}")
 
 
 def complete(entry: "DataSet", home: Path, *, verbose: bool) -> tuple[bool, "Found"]:
@@ -135,7 +135,7 @@ def describe(entry: "DataSet", home: Path) -> dict[str, Any]:
 def _show(result: dict[str, Any]) -> None:
     for entry in result["datasets"]:
         H, W, c = entry["image_shape"]
-        click.echo(f"{entry['name']}: {entry['what']}")
+        echo(f"{entry['name']}: {entry['what']}")
         lines = {
             "images": f"{_counts(entry['parts'])}; {H}×{W}, {c} channels, {entry['classes']} classes",
             "found": _found(entry),
@@ -145,10 +145,10 @@ def _show(result: dict[str, Any]) -> None:
             "cite": f"{entry['cite']}. {entry['page']}",
         }
         for name, text in lines.items():
-            click.echo(f"  {name:<10}{text}")
-        click.echo()
-    click.echo(f"searched in {result['folder']}; --data or POOLWISE_DATA name another folder")
-    click.echo("Data sets belong to those who made them: their pages say on what terms they may be used.")
+            echo(f"  {name:<10}{text}")
+        echo()
+    echo(f"searched in {result['folder']}; --data or POOLWISE_DATA name another folder")
+    echo("Data sets belong to those who made them: their pages say on what terms they may be used.")
 
 
 def _found(entry: dict[str, Any]) -> str:

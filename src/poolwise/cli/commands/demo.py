@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolwise.cli import options
-from poolwise.cli.output import check_output, check_report
+from poolwise.cli.output import check_output, check_report, echo
 from poolwise.support.files import replacing
 from poolwise.support.progress import Stages
 
@@ -84,7 +84,7 @@ def command(
     check_report(report)
     result = run(codes, range(seed, seed + runs), n_jobs, output, report, trials=trials, verbose=not quiet)
     if as_json:
-        click.echo(json.dumps(result))
+        echo(json.dumps(result))
     else:
         _show(result)
 

@@ -8,7 +8,7 @@ import click
 
 from poolwise.cli import options
 from poolwise.cli.model import open_classifier
-from poolwise.cli.output import print_json
+from poolwise.cli.output import echo, print_json
 from poolwise.cli.reading import Reading
 from poolwise.support.progress import Stages
 
@@ -105,13 +105,13 @@ def _show(result: dict[str, Any]) -> None:
     confusion, names = result["confusion"], list(result["per_class"])
     right = sum(row[i] for i, row in enumerate(confusion))
     skipped = f", {result['skipped']:,} left out" if result["skipped"] else ""
-    click.echo(f"accuracy  {100 * result['accuracy']:.1f} %, {right:,} of {result['images']:,} images{skipped}")
-    click.echo(f"speed     {result['images_per_second']:,.0f} images/s, reading included\n")
+    echo(f"accuracy  {100 * result['accuracy']:.1f} %, {right:,} of {result['images']:,} images{skipped}")
+    echo(f"speed     {result['images_per_second']:,.0f} images/s, reading included\n")
     width = max(5, *(len(name) for name in names))
-    click.echo(f"    {'class':<{width}}  images  accuracy")
+    echo(f"    {'class':<{width}}  images  accuracy")
     for number, (name, one) in enumerate(result["per_class"].items()):
         share = "-" if one["accuracy"] is None else f"{100 * one['accuracy']:.1f} %"
-        click.echo(f"{number:>3} {name:<{width}}  {one['images']:>6,}  {share:>8}")
+        echo(f"{number:>3} {name:<{width}}  {one['images']:>6,}  {share:>8}")
     if len(names) > _MOST_CLASSES_IN_MATRIX:
         _show_largest(confusion, names)
     else:
@@ -119,16 +119,16 @@ def _show(result: dict[str, Any]) -> None:
 
 
 def _show_matrix(confusion: list[list[int]]) -> None:
-    click.echo("\nconfusion: a row per true class, a column per predicted one")
+    echo("\nconfusion: a row per true class, a column per predicted one")
     cell = max(3, *(len(str(n)) for row in confusion for n in row)) + 1
-    click.echo("    " + "".join(f"{number:>{cell}}" for number in range(len(confusion))))
+    echo("    " + "".join(f"{number:>{cell}}" for number in range(len(confusion))))
     for number, row in enumerate(confusion):
-        click.echo(f"{number:>3} " + "".join(f"{n or '.':>{cell}}" for n in row))
+        echo(f"{number:>3} " + "".join(f"{n or '.':>{cell}}" for n in row))
 
 
 def _show_largest(confusion: list[list[int]], names: list[str]) -> None:
     wrong = [(n, i, j) for i, row in enumerate(confusion) for j, n in enumerate(row) if n and i != j]
     wrong.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
-    click.echo(f"\nlargest of {len(wrong):,} kinds of confusion (--json has the whole matrix)")
+    echo(f"\nlargest of {len(wrong):,} kinds of confusion (--json has the whole matrix)")
     for n, i, j in wrong[:_CONFUSIONS_SHOWN]:
-        click.echo(f"{n:>6,}  {names[i]} taken for {names[j]}, {100 * n / sum(confusion[i]):.0f} % of its images")
+        echo(f"{n:>6,}  {names[i]} taken for {names[j]}, {100 * n / sum(confusion[i]):.0f} % of its images")

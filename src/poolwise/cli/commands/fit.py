@@ -10,7 +10,7 @@ import click
 from poolwise.cli import options
 from poolwise.cli.keeping import check_model_room, keep_model
 from poolwise.cli.mirroring import check_mirror, fit_mirrored
-from poolwise.cli.output import check_output, check_report, print_json
+from poolwise.cli.output import check_output, check_report, echo, print_json
 from poolwise.cli.parameters import first_parameters, given, other_parameters, set_given
 from poolwise.cli.reading import Reading, say_shape
 from poolwise.cli.spelling import in_options, option_value
@@ -346,4 +346,4 @@ def show(result: dict[str, Any]) -> None:
     if "report" in result:
         lines["report"] = result["report"]
     for name, text in lines.items():
-        click.echo(f"{name:<12}{text}")
+        echo(f"{name:<12}{text}")

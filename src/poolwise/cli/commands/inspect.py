@@ -7,7 +7,7 @@ import click
 
 from poolwise.cli import options
 from poolwise.cli.model import describe_model, load_model
-from poolwise.cli.output import check_output, print_json
+from poolwise.cli.output import check_output, echo, print_json
 from poolwise.support.files import replacing
 from poolwise.support.progress import Stages
 
@@ -212,11 +212,11 @@ def _show(result: dict[str, Any], layer: "Layer", parts: dict[str, str]) -> None
             lines["held out"] = f"{accuracy:.2%} ± {error:.2%} of its training images right, by models of others"
     lines["seconds"] = ", ".join(f"{name} {seconds:.1f}" for name, seconds in fitted["timings"].items())
     lines["libraries"] = ", ".join(f"{name} {version}" for name, version in result["libraries"].items())
-    click.echo(f"{result['summary']}\n")
+    echo(f"{result['summary']}\n")
     for name, text in lines.items():
-        click.echo(f"{name:<12}{text}")
+        echo(f"{name:<12}{text}")
     for name, value in result["provenance"].items():
         if value is not None and value is not False:
-            click.echo(f"{show(name):<12}{show(str(value))}")  # a stranger's text must not steer the terminal
+            echo(f"{show(name):<12}{show(str(value))}")  # a stranger's text must not steer the terminal
     for path in result.get("pictures", ()):
-        click.echo(f"{'picture':<12}{path}")
+        echo(f"{'picture':<12}{path}")

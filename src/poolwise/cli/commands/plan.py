@@ -11,7 +11,7 @@ from poolwise.cli import options
 from poolwise.cli.commands.evaluate import numbers_of
 from poolwise.cli.commands.fit import estimators
 from poolwise.cli.names import as_name
-from poolwise.cli.output import check_output, print_json, say
+from poolwise.cli.output import check_output, echo, print_json, say
 from poolwise.cli.parameters import given, other_parameters
 from poolwise.cli.reading import Reading, say_shape
 from poolwise.cli.spelling import in_options
@@ -319,20 +319,20 @@ def _method(curve: "Curve", predict: "Sequence[int]") -> dict[str, Any]:
 
 
 def _show(result: dict[str, Any], curves: "Sequence[Curve]") -> None:
-    click.echo(f"{'':<8} {'codes':>6}  {'accuracy':<25}{'':<9} {'features':>8} {'ms/image':>9} {'bytes':>8}")
+    echo(f"{'':<8} {'codes':>6}  {'accuracy':<25}{'':<9} {'features':>8} {'ms/image':>9} {'bytes':>8}")
     for method in result["methods"]:
         for number, row in enumerate(method["rows"]):
             if row["kind"] == "predicted":
                 spread = f"({100 * row['low']:.1f} to {100 * row['high']:.1f})"
             else:
                 spread = f"± {100 * row['accuracy_std']:.1f}" if result["runs"] > 1 else ""
-            click.echo(
+            echo(
                 f"{method['name'] if number == 0 else '':<8} {row['codes']:>6,}  {100 * row['accuracy']:>5.1f} % {spread:<17}"
                 f"{row['kind']:<9} {row['features']:>8,} {row['milliseconds']:>9.3f} {row['bytes']:>8,}"
             )
-        click.echo()
+        echo()
     for name, text in _words(result, curves).items():
-        click.echo(f"{name:<11}{text}")
+        echo(f"{name:<11}{text}")
 
 
 def _words(result: dict[str, Any], curves: "Sequence[Curve]") -> dict[str, str]:

@@ -10,7 +10,7 @@ import click
 
 from poolwise.cli import options
 from poolwise.cli.model import open_classifier
-from poolwise.cli.output import check_output, text_file
+from poolwise.cli.output import check_output, echo, text_file
 from poolwise.cli.reading import Reading
 from poolwise.support.progress import Stages
 
@@ -58,7 +58,7 @@ def command(model: Path, output: Path | None, form: str | None, n_jobs: int | No
                 write(name, int(best), row)
             update(rows.stop)
     if output is not None:
-        click.echo(f"{output}: labels of {len(images):,} images")
+        echo(f"{output}: labels of {len(images):,} images")
 
 
 def _writer(file: TextIO, form: str, classes: list[Any]) -> Callable[[Any, int, list[float]], None]:

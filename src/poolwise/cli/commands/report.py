@@ -8,7 +8,7 @@ import click
 
 from poolwise.cli import options
 from poolwise.cli.model import describe_model, load_model, open_both
-from poolwise.cli.output import check_report, print_json
+from poolwise.cli.output import check_report, echo, print_json
 from poolwise.cli.reading import Reading
 from poolwise.support.progress import Stages
 
@@ -153,6 +153,6 @@ def summarize(output: Path, found: "Findings") -> dict[str, Any]:
 
 
 def _show(result: dict[str, Any]) -> None:
-    click.echo(f"{result['report']}: {result['bytes'] / 1e6:.1f} MB; open it in a browser")
+    echo(f"{result['report']}: {result['bytes'] / 1e6:.1f} MB; open it in a browser")
     for reason in result["missing"].values():
-        click.echo(f"  {reason}")
+        echo(f"  {reason}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from poolwise.cli import options
-from poolwise.cli.output import check_report, say
+from poolwise.cli.output import check_report, echo, say
 from poolwise.reproduction.catalogue import SUMMARIES
 
 if TYPE_CHECKING:
@@ -113,13 +113,13 @@ def command(
         _write_report(report, chosen, results, store)
     if as_json:
         cells = cells_of(chosen, first_seed=seed, runs=runs, quick=quick, codes=codes, home=data)
-        click.echo(json.dumps({"cells": {cell.key: results_here.get(cell) for cell in cells}}))
+        echo(json.dumps({"cells": {cell.key: results_here.get(cell) for cell in cells}}))
         return
     if quick:
-        click.echo("Quick: few images and patches, and dictionaries a quarter as large as the tables name.\n")
+        echo("Quick: few images and patches, and dictionaries a quarter as large as the tables name.\n")
     for one in chosen:
         text = with_pictures(one.section(results), lambda alt, name: f"{alt}: {store / name}")
-        click.echo(f"{one.title}\n\n{text}")
+        echo(f"{one.title}\n\n{text}")
 
 
 def _silent(text: str) -> None:

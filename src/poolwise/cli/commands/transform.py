@@ -9,7 +9,7 @@ import click
 
 from poolwise.cli import options
 from poolwise.cli.model import open_both
-from poolwise.cli.output import check_output, print_json, text_file
+from poolwise.cli.output import check_output, echo, print_json, text_file
 from poolwise.cli.reading import Reading
 from poolwise.support.files import followed, replacing
 from poolwise.support.memory import in_bytes
@@ -53,7 +53,7 @@ def command(model: Path, output: Path, n_jobs: int | None, as_json: bool, quiet:
     if as_json:
         print_json(result)
     else:
-        click.echo(f"{output}: {len(names):,} features of {len(images):,} images")
+        echo(f"{output}: {len(names):,} features of {len(images):,} images")
 
 
 def _write_npy(output: Path, features: "PooledFeatures", images: "Images", names: list[str], stages: Stages) -> None:

@@ -11,7 +11,7 @@ import click
 
 from poolwise.cli import options
 from poolwise.cli.commands.fit import check_labels, fit, has_folds, show, write_report_of
-from poolwise.cli.output import check_output, check_report, print_json, say
+from poolwise.cli.output import check_output, check_report, echo, print_json, say
 from poolwise.cli.reading import Reading, spell_columns
 from poolwise.support.files import replacing
 from poolwise.support.progress import Stages
@@ -141,7 +141,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     if output is not None:
         fitted = _fit(search, images, reading, given, ctx.obj or "poolwise tune", result, stages)
         if not given["as_json"]:
-            click.echo()
+            echo()
             show(fitted)
         result["model"] = fitted
     if given["as_json"]:
@@ -278,8 +278,8 @@ def _show(search: "Search", result: dict[str, Any]) -> None:
     from poolwise.tuning.words import left_out_lines, table_lines, what_mattered
 
     for line in table_lines(search, _ROWS_SHOWN):
-        click.echo(line)
-    click.echo()
+        echo(line)
+    echo()
     lines = {"mattered": what_mattered(search, True), "did not": what_mattered(search, False)}
     for number, text in enumerate(left_out_lines(search, _LEFT_OUT_SHOWN)):
         lines["left out" if number == 0 else " " * number] = text
@@ -292,4 +292,4 @@ def _show(search: "Search", result: dict[str, Any]) -> None:
         lines["plot"] = result["plot"]
     for name, text in lines.items():
         if text:
-            click.echo(f"{name:<10}{text}")
+            echo(f"{name:<10}{text}")

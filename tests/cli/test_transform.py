@@ -72,4 +72,4 @@ def test_a_disk_that_is_too_full_is_reported_before_work(made, poolwise, tmp_pat
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 100}))
     done = poolwise("transform", made.model, made.test, "-o", tmp_path / "f.npy")
     assert done.code == 2
-    assert "GB free" in done.err
+    assert "needs 3.8 kB, but there are 100 bytes free" in done.err

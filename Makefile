@@ -2,13 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-browser chromium test-data bench lint format clean
+.PHONY: help demo test test-browser chromium test-data test-docs docs bench lint format clean
 
 help:
 	@echo "make demo       learn features on the embedded photos: a table and a picture"
 	@echo "make test       lint, format and type checks, then the tests"
 	@echo "make test-browser  tests of the report in Chromium, headless; installed where apt-get and root can"
 	@echo "make test-data  the tests on real data sets; POOLWISE_DATA names their folder"
+	@echo "make docs       the site with its gallery, into docs/_build/html; make test-docs runs the gallery and checks its numbers"
 	@echo "make bench      the benchmarks, one JSON line each"
 	@echo "make lint       the checks alone; make format fixes what can be fixed"
 
@@ -26,6 +27,10 @@ help:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	touch $@
 
+.venv/docs: .venv/run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@
+
 demo: .venv/run
 	$(BIN)/poolwise demo
 
@@ -39,7 +44,7 @@ format: .venv/test
 	$(BIN)/ruff format .
 
 test: lint
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not data and not browser" --ignore=tests/engine
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not data and not browser and not docs" --ignore=tests/engine
 	$(BIN)/pytest -q tests/engine
 
 test-browser: .venv/test chromium
@@ -55,8 +60,16 @@ chromium:
 test-data: .venv/test
 	$(BIN)/pytest -m data -v -s
 
+# Warnings are errors. What did not change since the last build is not run again.
+docs: .venv/docs
+	MPLBACKEND=agg $(BIN)/python -m sphinx -W --keep-going -n -q -b html -d docs/_build/doctrees docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+test-docs: .venv/test
+	MPLBACKEND=agg $(BIN)/pytest -m docs -v tests/docs
+
 bench: .venv/bench
 	$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache dist
+	rm -rf docs/_build docs/auto_gallery docs/api/generated docs/api/backreferences .venv .pytest_cache .mypy_cache .ruff_cache dist

@@ -27,10 +27,12 @@ templates_path = ["_templates"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 nitpicky = True
 default_role = "py:obj"
+smartquotes = False  # "auto" is a word of Python
+toc_object_entries_show_parents = "hide"
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
-suppress_warnings = ["config.cache", "toc.empty_glob"]  # settings of the gallery cannot be pickled; guide.md: pages to come
+suppress_warnings = ["config.cache"]  # settings of the gallery hold what cannot be pickled
 
 autosummary_generate = True
 autosummary_generate_overwrite = True
@@ -74,7 +76,7 @@ html_theme_options = {
     "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,
-    "show_toc_level": 2,
+    "show_toc_level": 3,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],

@@ -20,6 +20,8 @@ _ENTRY = re.compile(r"^(\w[\w ,.*₀-₉]{0,60}?) : (\S.*)$")
 _HEADER = re.compile(r"^(\w[\w, ]* : )(.*)$")
 _NEXT_ENTRY = re.compile(r" {3,}(?=\w[\w ,]{0,40} : )")
 _CODE = re.compile(r"(`+[^`]+`+)")
+_REFERENCE = re.compile(r":(?:ref|term):`([^`<]+?)(?: *<[^`]*>)?`")  # into the pages of scikit-learn
+_SHOWN = ("fit_transform", "get_support", "score", "transform")
 _MARKUP = re.compile(r"(?<!\\)([*|]|(?<=\w)_(?!\w))")
 
 
@@ -86,11 +88,13 @@ def _entries(lines, number, head):
 
 
 def process(app, what, name, obj, options, lines):
-    lines[:] = rewritten(lines)
+    lines[:] = rewritten([_REFERENCE.sub(r"\1", line) for line in lines])
 
 
 def skip(app, what, name, obj, skipped, options):
-    """Members that come from scikit-learn are described there."""
+    """Members that come from scikit-learn are described there, but for those that a reader looks for here."""
+    if name in _SHOWN:
+        return None
     home = getattr(obj, "__module__", None) or getattr(getattr(obj, "fget", None), "__module__", None) or ""
     if home.startswith("sklearn") or re.fullmatch(r"set_\w+_request", name):
         return True

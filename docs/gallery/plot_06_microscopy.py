@@ -5,9 +5,9 @@ Microscopy with one file per channel
 A microscope writes a file for each channel: nuclei, membranes, a marker. Stack them to images with three channels,
 and learn from all.
 
-The cells are made by a formula, not photographed, so that the example needs no download: discs with texture, noise
-and uneven light. What differs between the kinds is where the marker is, which no single channel shows. Put your own
-files in place of these.
+The cells are made by a formula, not photographed, so that the example needs no download: discs with texture, noise and
+uneven light. What differs between the kinds is where the marker is. Its own channel shows that in part, all together show it
+plainly. Put your own files in place of these.
 """
 
 # %%

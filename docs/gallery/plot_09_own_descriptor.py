@@ -39,7 +39,7 @@ maps = roughness(train.images[:1])
 print(f"{train.images[:1].shape} to {maps.shape}")
 
 fig, axes = plt.subplots(1, 6, figsize=(10, 2))
-crop = 2220
+crop = 1208
 axes[0].imshow(train.images[crop])
 titles = ["image", "mean, 3", "roughness, 3", "edges ↕, 3", "edges ↔, 3", "roughness, 7"]
 for ax, k, title in zip(axes, (None, 0, 1, 2, 3, 5), titles, strict=True):

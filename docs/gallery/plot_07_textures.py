@@ -5,6 +5,8 @@ Textures: which is where
 Learn brick, grass and gravel from one half of a photograph each, then ask of every place of a new picture which it is.
 """
 
+# sphinx_gallery_thumbnail_number = 3
+
 # %%
 # Three photographs
 # -----------------

@@ -6,6 +6,8 @@ Features need no labels to be of use. Find what looks alike, group it, and see a
 at the end alone, to count how often neighbours are from the same picture.
 """
 
+# sphinx_gallery_thumbnail_number = 4
+
 # %%
 # Features, and fewer of them
 # ---------------------------

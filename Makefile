@@ -65,8 +65,8 @@ docs: .venv/docs
 	MPLBACKEND=agg $(BIN)/python -m sphinx -W --keep-going -n -q -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-test-docs: .venv/test
-	MPLBACKEND=agg $(BIN)/pytest -m docs -v tests/docs
+test-docs: .venv/test .venv/docs
+	MPLBACKEND=agg $(BIN)/pytest -v tests/docs
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/run.py

@@ -5,14 +5,13 @@ Textures: which is where
 Learn brick, grass and gravel from one half of a photograph each, then ask of every place of a new picture which it is.
 """
 
-# sphinx_gallery_thumbnail_number = 3
-
 # %%
 # Three photographs
 # -----------------
 # They ship with scikit-image, 512×512 pixels, grey. The upper halves are for learning, the lower halves make the
 # picture to segment.
 
+# sphinx_gallery_thumbnail_number = 3
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view

@@ -6,14 +6,13 @@ Features need no labels to be of use. Find what looks alike, group it, and see a
 at the end alone, to count how often neighbours are from the same picture.
 """
 
-# sphinx_gallery_thumbnail_number = 4
-
 # %%
 # Features, and fewer of them
 # ---------------------------
 # One cell, and the eight turns and mirrors of a crop: what matters is what it shows, not where. `AffinitySelector`
 # then keeps features that represent the others, of any matrix.
 
+# sphinx_gallery_thumbnail_number = 3
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cluster import KMeans

@@ -6,12 +6,11 @@ Codes of a second layer look at maps of what the first layer's codes respond. Do
 with as many codes, and one with pooling of second order.
 """
 
-# sphinx_gallery_thumbnail_number = 3
-
 # %%
 # Layers on layers
 # ----------------
 
+# sphinx_gallery_thumbnail_number = 3
 import matplotlib.pyplot as plt
 import numpy as np
 

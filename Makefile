@@ -6,13 +6,14 @@ else
 BIN := .venv/bin
 endif
 
-.PHONY: help demo test test-browser chromium test-data test-oldest coverage dist bench lint format clean
+.PHONY: help demo test test-browser chromium test-data test-docs docs test-oldest coverage dist bench lint format clean
 
 help:
 	@echo "make demo       learn features on the embedded photos: a table and a picture"
 	@echo "make test       lint, format and type checks, then the tests"
 	@echo "make test-browser  tests of the report in Chromium, headless; installed where apt-get and root can"
 	@echo "make test-data  the tests on real data sets; POOLWISE_DATA names their folder"
+	@echo "make docs       the site with its gallery, into docs/_build/html; make test-docs runs the gallery and checks its numbers"
 	@echo "make test-oldest  the tests with the oldest supported version of every dependency"
 	@echo "make coverage   the tests with branch coverage of src; .coverage-html/ has the lines"
 	@echo "make dist       wheel and sdist: checked, and the wheel tried in an empty environment"
@@ -33,6 +34,10 @@ help:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	touch $@
 
+.venv/docs: .venv/run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@
+
 demo: .venv/run
 	$(BIN)/poolwise demo
 
@@ -46,7 +51,7 @@ format: .venv/test
 	$(BIN)/ruff format .
 
 test: lint
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not data and not browser" --ignore=tests/engine
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not data and not browser and not docs" --ignore=tests/engine
 	$(BIN)/pytest -q tests/engine
 
 test-browser: .venv/test chromium
@@ -62,6 +67,14 @@ chromium:
 test-data: .venv/test
 	$(BIN)/pytest -m data -v -s
 
+# Warnings are errors. What did not change since the last build is not run again.
+docs: .venv/docs
+	MPLBACKEND=agg $(BIN)/python -m sphinx -W --keep-going -n -q -b html -d docs/_build/doctrees docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+test-docs: .venv/test .venv/docs
+	MPLBACKEND=agg $(BIN)/pytest -v tests/docs
+
 bench: .venv/bench
 	$(BIN)/python benchmarks/run.py
 
@@ -70,12 +83,12 @@ test-oldest:
 	$(PYTHON) -m venv --clear .venv-oldest
 	$(PYTHON) tools/oldest.py report > .venv-oldest/oldest.txt
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-oldest/oldest.txt -e '.[test,report]'
-	.venv-oldest/bin/pytest -q -n 2 --dist loadfile -m "not data and not browser" --ignore=src
+	.venv-oldest/bin/pytest -q -n 2 --dist loadfile -m "not data and not browser and not docs" --ignore=src
 
 # Two runs, as in `test`; what runs in numba or in another process is not seen (docs/coverage.md).
 coverage: .venv/test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pytest-cov>=5'
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not data and not browser" --ignore=tests/engine --cov --cov-report=
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not data and not browser and not docs" --ignore=tests/engine --cov --cov-report=
 	$(BIN)/pytest -q tests/engine --cov --cov-append --cov-report=html --cov-report=term:skip-covered
 
 dist: .venv/test
@@ -90,3 +103,4 @@ dist: .venv/test
 
 clean:
 	rm -rf .venv .venv-oldest .venv-wheel .coverage .coverage-html .pytest_cache .mypy_cache .ruff_cache dist
+	rm -rf docs/_build docs/auto_gallery docs/api/generated docs/api/backreferences

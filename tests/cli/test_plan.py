@@ -343,7 +343,7 @@ def test_without_matplotlib_a_plot_is_a_usage_error_and_a_plan_is_none(made, tmp
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("page", ["docs/guide.md", "docs/plan.md"])
+@pytest.mark.parametrize("page", ["docs/tour.md", "docs/plan.md"])
 def test_commands_of_the_pages_are_ones_that_there_are(page):
     text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
     lines = re.findall(r"^ *(poolwise plan .*)$", text, re.MULTILINE)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from poolwise import datasets
+    from poolwise.engine.connecting import cluster
     from poolwise.estimators import AffinitySelector, LinearSVM, LinearSVMCV, PooledFeatures, StackedFeatures
     from poolwise.images import open_images
     from poolwise.method.descriptors import Patches
@@ -27,6 +28,7 @@ _HOME = {
     **dict.fromkeys(("Nearest", "Threshold", "Triangle"), "method.encoders"),
     **dict.fromkeys(("Pool", "SecondOrder"), "method.pooling"),
     "Standardize": "method.scale",
+    "cluster": "engine.connecting",
     "tune": "tuning",
 }
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "Threshold",
     "Triangle",
     "__version__",
+    "cluster",
     "datasets",
     "load",
     "open_images",

@@ -107,6 +107,16 @@ class FileImages(Images):
         self._is_kept = np.zeros(len(self), np.bool_)
         self._keep(row, pixels)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Other processes decode for themselves, wherever they run; they keep what they decode if this one does."""
+        root = os.path.abspath(self._root)
+        return {**self.__dict__, "_root": root, "_kept": self._kept is not None, "_is_kept": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._kept = np.empty(self.shape, self.dtype) if state["_kept"] else None
+        self._is_kept = np.zeros(len(self), np.bool_)
+
     def path(self, row: int) -> str:
         """Of the file of one row."""
         return os.path.join(self._root, str(self.names[row]))

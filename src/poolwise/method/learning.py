@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from poolwise.engine import Held
-from poolwise.engine.threads import Threads
+from poolwise.engine import Engine, Held
 from poolwise.method.candidates import Candidates, Statistics
 from poolwise.method.dictionaries import Dictionary
 from poolwise.method.directions import leading_directions, predicting_directions
 from poolwise.method.exciting import exciting_windows
-from poolwise.method.extraction import feature_blocks, pooled_blocks, prepare
+from poolwise.method.extraction import extract, feature_blocks, pooled_blocks, prepare
 from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
 from poolwise.method.pooling import Pooling
@@ -60,7 +59,7 @@ def learn(
     seed: int,
     keep_features: bool,
     targets: Array | None = None,
-    engine: Threads,
+    engine: Engine,
     stages: Stages,
 ) -> Learned:
     """All stages. `recipe` was checked, decided and fitted to the images. Without candidates each image is encoded once.
@@ -91,7 +90,9 @@ def learn(
         candidates = learn_candidates(recipe, layer, images, seed=seed, rng=rng, engine=engine, stages=stages)
     else:
         candidates = learn_with_targets(recipe, layer, images, targets, seed=seed, engine=engine, stages=stages)
-    layer, selection = candidates.choose(recipe.n_codes, recipe.selection, recipe.projection, engine=engine, stages=stages)
+    layer, selection = candidates.choose(
+        recipe.n_codes, recipe.selection, recipe.projection, engine=engine.local, stages=stages
+    )
     if candidates.pooling is not None or (layer.encoder.coupled and len(layer.codes) < len(candidates.codes)):
         layer, features = learn_outputs(
             recipe, layer, images, keep_features, seed=seed, targets=targets, engine=engine, stages=stages
@@ -102,7 +103,7 @@ def learn(
 
 
 def learn_codes(
-    recipe: Recipe, images: Array | ImageSource, *, rng: np.random.Generator, engine: Threads, stages: Stages
+    recipe: Recipe, images: Array | ImageSource, *, rng: np.random.Generator, engine: Engine, stages: Stages
 ) -> tuple[Dictionary, Layer]:
     """Stages 1 to 4: patches, contrast, whitening, dictionary; the layer still without a scale."""
     M = recipe.n_codes if recipe.n_candidates is None else int(recipe.n_candidates)
@@ -124,7 +125,7 @@ def learn_codes(
     return learned, layer
 
 
-def _sample(recipe: Recipe, images: Array | ImageSource, *, rng: np.random.Generator, engine: Threads) -> Held:
+def _sample(recipe: Recipe, images: Array | ImageSource, *, rng: np.random.Generator, engine: Engine) -> Held:
     """Local vectors to learn from; in groups of neighbours for a dictionary that wants them so."""
     side = recipe.dictionary.group_side
     if side == 1:
@@ -141,7 +142,7 @@ def learn_outputs(
     *,
     seed: int,
     targets: Array | None = None,
-    engine: Threads,
+    engine: Engine,
     stages: Stages,
 ) -> tuple[Layer, Array | None]:
     """Stages 5 to 8 of codes that are all kept: scale, directions, and the features if they are asked for.
@@ -175,7 +176,7 @@ def learn_directions(
     targets: Array | None,
     *,
     seed: int,
-    engine: Threads,
+    engine: Engine,
     stages: Stages,
 ) -> Layer:
     """The scale of a cell's numbers, and their directions of largest variance or, with targets, those that predict these.
@@ -188,7 +189,7 @@ def learn_directions(
     about = -(-max(_LEAST_SAMPLES, _SAMPLES_PER_NUMBER * width) // layer.n_cells)
     if not _is_shared(recipe.scale):
         layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, about=about, engine=engine, stages=stages))
-    ready, stream, done = prepare(layer), CovarianceStream(width, engine), 0
+    ready, stream, done = prepare(layer), CovarianceStream(width, engine.local), 0
     with stages.stage("directions", min(about, len(images))) as update:
         for _, pooled in pooled_blocks(ready, images, engine, about=about):
             stream.add((pooled if _is_shared(recipe.scale) else layer.scale(pooled)).reshape(-1, width))
@@ -197,13 +198,13 @@ def learn_directions(
         layer, C = _standardized(layer, recipe.scale, stream.moments())
         rng = np.random.default_rng(seed)
         if targets is None:
-            return replace(layer, projection=leading_directions(C, count, rng=rng, engine=engine))
+            return replace(layer, projection=leading_directions(C, count, rng=rng, engine=engine.local))
     known = np.asarray(np.isfinite(targets).all(axis=1))
     centred = np.where(known[:, None], targets - targets[known].mean(axis=0), 0).astype(np.float32)
     if centred.shape[1] == 2 and np.array_equal(centred[:, 0], -centred[:, 1]):
         centred = centred[:, :1]  # of two classes, one says it all
     numbers = layer.n_cells * width
-    together = CovarianceStream(numbers, engine, dtype="float32") if numbers <= _MOST_NUMBERS_TOGETHER else None
+    together = CovarianceStream(numbers, engine.local, dtype="float32") if numbers <= _MOST_NUMBERS_TOGETHER else None
     B = np.zeros((numbers, centred.shape[1]))
     with stages.stage("labels", len(images)) as update:
         for rows, pooled in pooled_blocks(ready, images, engine):
@@ -218,9 +219,9 @@ def learn_directions(
             moments = together.moments()
             G = moments.scatter
             G /= moments.n
-            return replace(layer, projection=predicting_directions(C, B, count, G, rng=rng, engine=engine))
+            return replace(layer, projection=predicting_directions(C, B, count, G, rng=rng, engine=engine.local))
         B = B.reshape(layer.n_cells, width, -1).transpose(1, 0, 2).reshape(width, -1)
-        return replace(layer, projection=predicting_directions(C, B, count, rng=rng, engine=engine))
+        return replace(layer, projection=predicting_directions(C, B, count, rng=rng, engine=engine.local))
 
 
 def learn_scale(
@@ -230,7 +231,7 @@ def learn_scale(
     keep: Array | None = None,
     *,
     about: int | None = None,
-    engine: Threads,
+    engine: Engine,
     stages: Stages,
 ) -> Scale:
     """Stages 5 to 8: pool all images, or `about` this many; mean and spread of what is pooled, and that itself to `keep`."""
@@ -242,13 +243,21 @@ def learn_scale(
     width = outputs if _is_shared(standardize) else layer.n_cells * outputs
     moments = Moments(width, diagonal=True)
     with stages.stage("pooling", len(images)) as update:
-        for rows, pooled in pooled_blocks(ready, images, engine, about=about):
-            if standardize is not None:
-                moments.update(pooled.reshape(-1, width))
-            if keep is not None:
+        if keep is None:
+            for rows, part in pooled_blocks(ready, images, engine, about=about, then=_variances, common=(width,)):
+                moments.merge(part)
+                update(rows.stop)
+        else:
+            for rows, pooled in pooled_blocks(ready, images, engine, about=about):
+                if standardize is not None:
+                    moments.update(pooled.reshape(-1, width))
                 keep[rows] = pooled.reshape(len(pooled), -1)
-            update(rows.stop)
+                update(rows.stop)
     return nothing if standardize is None else standardize.learned(moments, outputs)
+
+
+def _variances(pooled: Array, width: int) -> Moments:
+    return Moments.of(pooled.reshape(-1, width), diagonal=True)
 
 
 def learn_candidates(
@@ -258,7 +267,7 @@ def learn_candidates(
     *,
     seed: int,
     rng: np.random.Generator,
-    engine: Threads,
+    engine: Engine,
     stages: Stages,
 ) -> Candidates:
     """Stages 5 to 8 for selection: the scale as in `learn_scale`, and C, the covariance of the standardised samples.
@@ -269,7 +278,7 @@ def learn_candidates(
     layer, pooling = _of_first_order(layer)
     standardize, outputs, ready = recipe.scale, layer.n_outputs, prepare(layer)
     _check_covariance(outputs)
-    stream = CovarianceStream(outputs, engine)
+    stream = CovarianceStream(outputs, engine.local)
     if not _is_shared(standardize):
         layer = replace(layer, scale=learn_scale(recipe, ready, images, engine=engine, stages=stages))
     samples = len(images) if recipe.n_super_patches is None else recipe.n_super_patches
@@ -312,7 +321,7 @@ def learn_with_targets(
     targets: Array,
     *,
     seed: int,
-    engine: Threads,
+    engine: Engine,
     stages: Stages,
 ) -> Candidates:
     """The same for selection with labels, in one pass: the scale of every output, and how one output a code goes with targets.
@@ -327,7 +336,7 @@ def learn_with_targets(
     first = sum(rows * columns for rows, columns in grids[: grids.index(coarse)])
     n_own, n_coarse = layer.n_cells, coarse[0] * coarse[1]
     _check_covariance(n_coarse * M)
-    stream = CovarianceStream(n_coarse * M + targets.shape[1], engine)
+    stream = CovarianceStream(n_coarse * M + targets.shape[1], engine.local)
     shared = _is_shared(recipe.scale)
     moments = Moments(outputs if shared else n_own * outputs, diagonal=True)
     ready = prepare(replace(layer, pooling=layer.pooling.but(grid=list(grids))))
@@ -381,13 +390,3 @@ def _check_covariance(columns: int) -> None:
 
 def _is_shared(standardize: Standardize | None) -> bool:
     return standardize is not None and standardize.form == "shared"
-
-
-def extract(ready: Pass, images: Array | ImageSource, *, engine: Threads, stages: Stages) -> Array:
-    """(n, n_features) float32; memory beyond the result does not grow with the number of images."""
-    features = np.empty((len(images), ready.layer.n_features), np.float32)
-    with stages.stage("transform", len(images)) as update:
-        for rows, X in feature_blocks(ready, images, engine):
-            features[rows] = X
-            update(rows.stop)
-    return features

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from joblib import cpu_count
 
 from poolwise.engine.current import current_client
+from poolwise.support.addresses import n_local_workers
 from poolwise.support.warning import warn_user
 
 if TYPE_CHECKING:
@@ -64,22 +65,6 @@ def cluster(where: Client | str | None = None) -> Iterator[Client]:
             current_client.reset(token)
 
 
-def n_local_workers(where: str | None) -> int | None:
-    """How many processes of this machine are asked for; None for the address of a cluster. ValueError where it is neither.
-
-    >>> n_local_workers("local:4"), n_local_workers("tcp://host:8786")
-    (4, None)
-    """
-    if where is None or where == "local":
-        return int(cpu_count())
-    kind, _, count = where.partition(":")
-    if kind == "local" and count.isascii() and count.isdigit() and 1 <= int(count) <= 1024:
-        return int(count)
-    if kind != "local" and "://" in where:
-        return None
-    raise ValueError(f"a cluster is an address such as tcp://HOST:8786, or local:4 for 4 processes here; got {where!r}")
-
-
 def _open(where: Any, opened: ExitStack) -> Client:
     from distributed import Client, LocalCluster
 
@@ -87,9 +72,9 @@ def _open(where: Any, opened: ExitStack) -> Client:
 
     if where is not None and not isinstance(where, str):
         raise TypeError(f"a cluster is a distributed.Client, an address, or None; got {type(where).__name__}")
-    count = n_local_workers(where)
+    count = n_local_workers("local" if where is None else where)
     if count is not None:
-        workers = LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0")
+        workers = LocalCluster(n_workers=count or cpu_count(), threads_per_worker=1, processes=True, dashboard_address=":0")
         return opened.enter_context(Client(opened.enter_context(workers)))
     try:
         return opened.enter_context(Client(where, timeout=_SECONDS_TO_CONNECT))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolwise.cli import options
+from poolwise.cli.clusters import cluster, on_cluster
 from poolwise.cli.model import open_both
 from poolwise.cli.output import check_output, print_json, text_file
 from poolwise.cli.reading import Reading
@@ -24,9 +25,12 @@ if TYPE_CHECKING:
 @options.images
 @options.output("Where the features go: NAME.npy, (images, features) float32, or NAME.csv with names.")
 @options.jobs
+@cluster
 @options.as_json
 @options.quiet
-def command(model: Path, output: Path, n_jobs: int | None, as_json: bool, quiet: bool, **given_options: Any) -> None:
+def command(
+    model: Path, output: Path, n_jobs: int | None, cluster: str | None, as_json: bool, quiet: bool, **given_options: Any
+) -> None:
     """Compute the features of IMAGES with MODEL.
 
     Rows are in the order of the images: of a folder, by name. Memory does not grow with their number. IMAGES as
@@ -46,7 +50,8 @@ def command(model: Path, output: Path, n_jobs: int | None, as_json: bool, quiet:
     images, features, _ = open_both(model, reading, stages, labels=False, output=output, n_jobs=n_jobs)
     names = features.get_feature_names_out().tolist()
     write = _write_csv if output.name.lower().endswith(".csv") else _write_npy
-    write(output, features, images, names, stages)
+    with on_cluster(cluster, stages):
+        write(output, features, images, names, stages)
     result = {"output": str(output), "images": len(images), "features": len(names), "skipped": len(images.skipped)}
     if as_json:
         print_json(result)

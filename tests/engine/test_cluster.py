@@ -18,6 +18,7 @@ from poolwise.images import ImageError
 from poolwise.images.mirrored import Mirrored
 from poolwise.images.rows import RowsOf
 from poolwise.method.dictionaries.kmeans import learn_dictionary
+from poolwise.method.statistics import moments_of_rows
 
 from small import write_pngs
 
@@ -253,3 +254,33 @@ def test_without_the_context_work_stays_here(client):
     with poolwise.cluster(client), here(1) as engine:
         assert not engine.shares_memory
         assert engine.local.shares_memory
+
+
+def wavy(number, rows, columns):
+    """Rows that are far from 0, and their number."""
+    x = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+    return np.sin(x * (number + 1)) + 5, number
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(500, 30), (4096, 700), (30, 330)])
+def test_moments_of_rows_on_workers_are_those_of_threads(client, rows, columns):
+    found = {}
+    for name, engine in (("threads", Threads(2)), ("cluster", Cluster(client))):
+        seen = []
+        with engine:
+            moments = moments_of_rows(
+                engine,
+                wavy,
+                range(9),
+                *(rows, columns),
+                counts=[rows] * 9,
+                width=columns,
+                each=lambda number, other, seen=seen: seen.append((number, other)),
+            )
+        assert seen == [(number, number) for number in range(9)]
+        found[name] = moments
+    assert found["threads"].n == found["cluster"].n == 9 * rows
+    assert np.array_equal(found["threads"].mean, found["cluster"].mean)
+    assert np.array_equal(found["threads"].scatter, found["cluster"].scatter)
+    X = np.concatenate([wavy(number, rows, columns)[0] for number in range(9)])
+    np.testing.assert_allclose(found["cluster"].covariance(), np.cov(X.T, ddof=0), atol=1e-4)

@@ -20,6 +20,7 @@ from distributed import Client, Future
 
 from poolwise.engine import Held
 from poolwise.engine.errors import in_words
+from poolwise.engine.folding import Folding
 from poolwise.engine.sending import send
 from poolwise.engine.tasks import Place, Sent, call_each, cut_blocks, make_chunk, replace_blocks, rows_of_blocks
 from poolwise.engine.threads import Threads
@@ -83,9 +84,9 @@ class Cluster:
         with in_words(self.address):
             sent, name, rest = self.sent(function, common, self._group()), _name(function), iter(shards)
             waiting: deque[list[Future]] = deque()
-            while (group := list(islice(rest, self._group() * _SHARDS_PER_TASK))) or waiting:
+            while (group := list(islice(rest, self.shards_per_group()))) or waiting:
                 if group:
-                    size = min(_SHARDS_PER_TASK, -(-len(group) // self._group()))
+                    size = self.shards_per_task(len(group))
                     waiting.append(self.tasks(call_each, name, [group[part] for part in spans(len(group), size)], sent))
                 if not group or len(waiting) > _GROUPS_AHEAD:
                     for results in self.client.gather(waiting.popleft()):
@@ -95,6 +96,19 @@ class Cluster:
     def n_threads(self) -> int:
         """Of all workers, when this was first asked: more tasks than that are at work at a time."""
         return max(1, sum(self.client.nthreads().values()))
+
+    def shards_per_group(self) -> int:
+        """Shards whose tasks are sent together."""
+        return self._group() * _SHARDS_PER_TASK
+
+    def shards_per_task(self, n: int) -> int:
+        """Of n shards that are sent together."""
+        return max(1, min(_SHARDS_PER_TASK, -(-n // self._group())))
+
+    def fold(self, make: Callable[..., tuple[Array, Any]], shards: Sequence[Any], *common: Any, **how: Any) -> Folding:
+        """Sums over rows that stay on the workers; `how` as in `Folding`."""
+        with in_words(self.address):
+            return Folding(self, make, shards, common, **how)
 
     def _group(self) -> int:
         return max(_TASKS_PER_GROUP, _TASKS_PER_THREAD * self.n_threads)

@@ -31,7 +31,8 @@ class Sent:
 
 
 @contextmanager
-def _as_on_threads() -> Iterator[None]:
+def as_on_threads() -> Iterator[None]:
+    """BLAS with one thread, as in `Threads`."""
     one_thread_blas.acquire()
     try:
         limit_this_thread()
@@ -54,7 +55,7 @@ def _filled(sent: Sent, images: tuple[Any, ...]) -> tuple[Callable[..., Any], li
 def call_each(batch: list[Any], sent: Sent, *images: Any) -> list[Any]:
     """The function on some shards, or blocks of rows."""
     function, common = _filled(sent, images)
-    with _as_on_threads():
+    with as_on_threads():
         return [function(shard, *common) for shard in batch]
 
 
@@ -68,7 +69,7 @@ def make_chunk(part: tuple[int, int, list[Array]], sent: Sent, *images: Any) -> 
     start, stop, shards = part
     make, common = _filled(sent, images)
     found: Array | None = None
-    with _as_on_threads():
+    with as_on_threads():
         for shard in shards:
             rows, values = make(shard, *common)
             if found is None:

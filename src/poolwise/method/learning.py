@@ -12,15 +12,16 @@ from poolwise.method.candidates import Candidates, Statistics
 from poolwise.method.dictionaries import Dictionary
 from poolwise.method.directions import leading_directions, predicting_directions
 from poolwise.method.exciting import exciting_windows
-from poolwise.method.extraction import extract, feature_blocks, pooled_blocks, prepare
+from poolwise.method.extraction import blocks_of, extract, pooled_blocks, prepare
 from poolwise.method.extraction.base import Pass
+from poolwise.method.extraction.rows import feature_rows, pooled_rows, rows_with_targets, variances
 from poolwise.method.layer import Layer
 from poolwise.method.pooling import Pooling
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Scale, Standardize
 from poolwise.method.selection.choosing import Selection
 from poolwise.method.selection.supervised import LABELLED_GRID, Labelled
-from poolwise.method.statistics import CovarianceStream, Moments
+from poolwise.method.statistics import CovarianceStream, Moments, moments_of_rows
 from poolwise.method.suiting import suiting_pooling
 from poolwise.method.super_patches import super_patch_blocks
 from poolwise.method.whitening import fit_whitening, whiten
@@ -244,7 +245,7 @@ def learn_scale(
     moments = Moments(width, diagonal=True)
     with stages.stage("pooling", len(images)) as update:
         if keep is None:
-            for rows, part in pooled_blocks(ready, images, engine, about=about, then=_variances, common=(width,)):
+            for rows, part in pooled_blocks(ready, images, engine, about=about, then=variances, common=(width,)):
                 moments.merge(part)
                 update(rows.stop)
         else:
@@ -254,10 +255,6 @@ def learn_scale(
                 keep[rows] = pooled.reshape(len(pooled), -1)
                 update(rows.stop)
     return nothing if standardize is None else standardize.learned(moments, outputs)
-
-
-def _variances(pooled: Array, width: int) -> Moments:
-    return Moments.of(pooled.reshape(-1, width), diagonal=True)
 
 
 def learn_candidates(
@@ -278,24 +275,28 @@ def learn_candidates(
     layer, pooling = _of_first_order(layer)
     standardize, outputs, ready = recipe.scale, layer.n_outputs, prepare(layer)
     _check_covariance(outputs)
-    stream = CovarianceStream(outputs, engine.local)
     if not _is_shared(standardize):
         layer = replace(layer, scale=learn_scale(recipe, ready, images, engine=engine, stages=stages))
     samples = len(images) if recipe.n_super_patches is None else recipe.n_super_patches
-    done = 0
     with stages.stage("covariance", samples) as update:
         if recipe.n_super_patches is not None:
+            stream, done = CovarianceStream(outputs, engine.local), 0
             for X in super_patch_blocks(layer, images, recipe.n_super_patches, rng=rng, engine=engine):
                 stream.add(X)
                 done += len(X)
                 update(done)
+            moments = stream.moments()
         else:
-            shared = _is_shared(standardize)
-            blocks = pooled_blocks(ready, images, engine) if shared else feature_blocks(prepare(layer), images, engine)
-            for rows, X in blocks:
-                stream.add(X.reshape(-1, outputs))
-                update(rows.stop)
-        moments = stream.moments()
+            shared, blocks = _is_shared(standardize), blocks_of(ready, images)
+            moments = moments_of_rows(
+                engine,
+                pooled_rows if shared else feature_rows,
+                blocks,
+                *(images, ready if shared else prepare(layer), outputs),
+                counts=[(rows.stop - rows.start) * layer.n_cells for rows in blocks],
+                width=outputs,
+                each=lambda number, _: update(blocks[number].stop),
+            )
     layer, C = _standardized(layer, standardize, moments)
     return Candidates(layer, Statistics(C, moments.n), seed, pooling)
 
@@ -336,18 +337,25 @@ def learn_with_targets(
     first = sum(rows * columns for rows, columns in grids[: grids.index(coarse)])
     n_own, n_coarse = layer.n_cells, coarse[0] * coarse[1]
     _check_covariance(n_coarse * M)
-    stream = CovarianceStream(n_coarse * M + targets.shape[1], engine.local)
     shared = _is_shared(recipe.scale)
     moments = Moments(outputs if shared else n_own * outputs, diagonal=True)
     ready = prepare(replace(layer, pooling=layer.pooling.but(grid=list(grids))))
     with stages.stage("covariance", len(images)) as update:
-        for rows, pooled in pooled_blocks(ready, images, engine):
-            seen = pooled[:, first : first + n_coarse, :M].reshape(len(pooled), -1)
-            stream.add(np.hstack([seen, targets[rows]]).astype(np.float32, copy=False))
-            if recipe.scale is not None:
-                moments.update(pooled[:, :n_own].reshape(-1, len(moments.mean)))
-            update(rows.stop)
-        found = stream.moments()
+        blocks = blocks_of(ready, images)
+
+        def each(number: int, part: Moments) -> None:
+            moments.merge(part)
+            update(blocks[number].stop)
+
+        found = moments_of_rows(
+            engine,
+            rows_with_targets,
+            [(rows, targets[rows]) for rows in blocks],
+            *(images, ready, (first, n_coarse, M), n_own, len(moments.mean)),
+            counts=[rows.stop - rows.start for rows in blocks],
+            width=n_coarse * M + targets.shape[1],
+            each=each,
+        )
     if recipe.scale is not None:
         layer = replace(layer, scale=recipe.scale.learned(moments, outputs))
     offset = 0.0 if recipe.scale is None else recipe.scale.offset

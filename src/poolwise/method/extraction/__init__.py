@@ -93,5 +93,10 @@ def _pooled(rows: slice, images: Array | ImageSource, ready: Pass, then: Callabl
     return pooled if then is None else then(pooled, *common)
 
 
+def blocks_of(ready: Pass, images: Array | ImageSource) -> list[slice]:
+    """The blocks that images are computed in."""
+    return spans(len(images), block_size(ready.layer, images.shape[1:]))
+
+
 def _features(rows: slice, images: Array | ImageSource, ready: Pass) -> Array:
     return features_of(ready, images[rows])

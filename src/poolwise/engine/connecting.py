@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 NEEDS_DASK = "a cluster needs Dask, which is not installed: pip install 'poolwise[dask]'"
 _SECONDS_TO_CONNECT, _SECONDS_TO_WAIT = 10, 60
 _WORKERS_NAMED = 3
+_LOGS = ("distributed.client", "distributed.nanny", "distributed.scheduler", "distributed.core")
 
 
 @contextmanager
@@ -65,6 +67,20 @@ def cluster(where: Client | str | None = None) -> Iterator[Client]:
             current_client.reset(token)
 
 
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    """Without what Dask logs of a cluster that goes away: errors are raised, in words."""
+    logs = [logging.getLogger(name) for name in _LOGS]
+    levels = [log.level for log in logs]
+    try:
+        for log in logs:
+            log.setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
+
+
 def _open(where: Any, opened: ExitStack) -> Client:
     from distributed import Client, LocalCluster
 
@@ -72,6 +88,7 @@ def _open(where: Any, opened: ExitStack) -> Client:
 
     if where is not None and not isinstance(where, str):
         raise TypeError(f"a cluster is a distributed.Client, an address, or None; got {type(where).__name__}")
+    opened.enter_context(_without_logs())
     count = n_local_workers("local" if where is None else where)
     if count is not None:
         workers = LocalCluster(n_workers=count or cpu_count(), threads_per_worker=1, processes=True, dashboard_address=":0")

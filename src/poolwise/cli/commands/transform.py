@@ -12,6 +12,7 @@ from poolwise.cli.clusters import cluster, on_cluster
 from poolwise.cli.model import open_both
 from poolwise.cli.output import check_output, print_json, text_file
 from poolwise.cli.reading import Reading
+from poolwise.cli.shards import check_folder, write_shards
 from poolwise.support.files import replacing
 from poolwise.support.progress import Stages
 
@@ -23,7 +24,14 @@ if TYPE_CHECKING:
 @click.command("transform", context_settings=options.SETTINGS)
 @options.model_file
 @options.images
-@options.output("Where the features go: NAME.npy, (images, features) float32, or NAME.csv with names.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Where the features go: NAME.npy, (images, features) float32; NAME.csv with names; or a folder, a name without an "
+    "ending, of .npy shards with paths.",
+)
 @options.jobs
 @cluster
 @options.as_json
@@ -33,8 +41,9 @@ def command(
 ) -> None:
     """Compute the features of IMAGES with MODEL.
 
-    Rows are in the order of the images: of a folder, by name. Memory does not grow with their number. IMAGES as
-    in `poolwise fit`; of a data set the test part, unless another is named.
+    Rows are in the order of the images: of a folder, by name. Memory does not grow with their number. Shards of a
+    folder that are there already are left as they are, so that a second run goes on where the first stopped. IMAGES
+    as in `poolwise fit`; of a data set the test part, unless another is named.
 
     \b
     Examples:
@@ -42,19 +51,34 @@ def command(
       poolwise transform photos.safetensors more.npz --member x_test -o features.npy
       poolwise transform photos.safetensors list.txt -o features.csv
       poolwise transform cifar.safetensors cifar10:train -o features.npy
+      poolwise transform photos.safetensors many -o shards
     """
     reading = Reading.take(given_options)
-    check_output(output, (".npy", ".csv"), inputs=(model, reading.images))
+    to_folder = output.is_dir() or not output.suffix
+    if to_folder:
+        check_folder(output)
+    else:
+        check_output(output, (".npy", ".csv"), inputs=(model, reading.images))
     reading.check()
     stages = Stages(not quiet)
     images, features, _ = open_both(model, reading, stages, labels=False, output=output, n_jobs=n_jobs)
     names = features.get_feature_names_out().tolist()
-    write = _write_csv if output.name.lower().endswith(".csv") else _write_npy
+    result: dict[str, Any] = {}
     with on_cluster(cluster, stages):
-        write(output, features, images, names, stages)
-    result = {"output": str(output), "images": len(images), "features": len(names), "skipped": len(images.skipped)}
+        if to_folder:
+            result["written"], result["shards"] = write_shards(output, model, features, images, len(names), stages)
+        elif output.name.lower().endswith(".csv"):
+            _write_csv(output, features, images, names, stages)
+        else:
+            _write_npy(output, features, images, names, stages)
+    result |= {"output": str(output), "images": len(images), "features": len(names), "skipped": len(images.skipped)}
     if as_json:
         print_json(result)
+    elif to_folder:
+        click.echo(
+            f"{output}: {len(names):,} features of {len(images):,} images in {result['shards']:,} shards, "
+            f"{result['written']:,} of them computed now"
+        )
     else:
         click.echo(f"{output}: {len(names):,} features of {len(images):,} images")
 

@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-browser chromium test-data bench lint format clean
+.PHONY: help demo test test-cluster test-browser chromium test-data bench lint format clean
 
 help:
 	@echo "make demo       learn features on the embedded photos: a table and a picture"
 	@echo "make test       lint, format and type checks, then the tests"
+	@echo "make test-cluster  workers of a cluster killed at random moments; POOLWISE_KILLS says how many"
 	@echo "make test-browser  tests of the report in Chromium, headless; installed where apt-get and root can"
 	@echo "make test-data  the tests on real data sets; POOLWISE_DATA names their folder"
 	@echo "make bench      the benchmarks, one JSON line each"
@@ -40,7 +41,10 @@ format: .venv/test
 
 test: lint
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not data and not browser" --ignore=tests/engine
-	$(BIN)/pytest -q tests/engine
+	$(BIN)/pytest -q -m "not cluster" tests/engine
+
+test-cluster: .venv/test
+	$(BIN)/pytest -m cluster -v
 
 test-browser: .venv/test chromium
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'

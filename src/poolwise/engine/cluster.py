@@ -32,7 +32,7 @@ _SHARDS_PER_TASK = 8
 _TASKS_PER_GROUP, _TASKS_PER_THREAD = 32, 4  # tasks whose results come to the client together
 _GROUPS_AHEAD = 2
 _SAMPLES_PER_CHUNK = 4096
-_CHUNKS_PER_THREAD = 4
+_CHUNKS_PER_THREAD, _CHUNKS_SENT_TOGETHER = 4, 128
 _IMAGE_AXES = 4
 
 
@@ -151,7 +151,9 @@ class Cluster:
             cuts = np.flatnonzero(np.diff(shard[rows])) + 1  # no more images at a time than a shard has
             parts.append((rows.start * each, rows.stop * each, np.split(samples[order[rows]], cuts)))
         with in_words(self.address):
-            futures = self.tasks(make_chunk, _name(make), parts, self.sent(make, common, len(parts)))
+            sent, futures = self.sent(make, common, len(parts)), list[Future]()
+            for some in spans(len(parts), _CHUNKS_SENT_TOGETHER):  # they name their samples
+                futures += self.tasks(make_chunk, _name(make), parts[some], sent)
             return HeldFutures(self, futures, _SAMPLES_PER_CHUNK * each, n)
 
 

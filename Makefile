@@ -6,11 +6,12 @@ else
 BIN := .venv/bin
 endif
 
-.PHONY: help demo test test-browser chromium test-data test-docs docs test-oldest coverage dist bench lint format clean
+.PHONY: help demo test test-cluster test-browser chromium test-data test-docs docs test-oldest coverage dist bench lint format clean
 
 help:
 	@echo "make demo       learn features on the embedded photos: a table and a picture"
 	@echo "make test       lint, format and type checks, then the tests"
+	@echo "make test-cluster  workers of a cluster killed at random moments; POOLWISE_KILLS says how many"
 	@echo "make test-browser  tests of the report in Chromium, headless; installed where apt-get and root can"
 	@echo "make test-data  the tests on real data sets; POOLWISE_DATA names their folder"
 	@echo "make docs       the site with its gallery, into docs/_build/html; make test-docs runs the gallery and checks its numbers"
@@ -51,8 +52,11 @@ format: .venv/test
 	$(BIN)/ruff format .
 
 test: lint
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not data and not browser and not docs" --ignore=tests/engine
-	$(BIN)/pytest -q tests/engine
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not data and not browser and not docs and not cluster" --ignore=tests/engine
+	$(BIN)/pytest -q -m "not cluster" tests/engine
+
+test-cluster: .venv/test
+	$(BIN)/pytest -m cluster -v
 
 test-browser: .venv/test chromium
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'

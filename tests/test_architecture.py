@@ -57,11 +57,11 @@ STAGES = [
     "directions",
     "layer",
     "exciting",
+    "sizes",
     "extraction",
     "super_patches",
     "suiting",
     "candidates",
-    "sizes",
     "learning",
     "stack",
 ]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from poolwise import datasets
+    from poolwise.engine.connecting import cluster
     from poolwise.estimators import AffinitySelector, LinearSVM, LinearSVMCV, PooledFeatures, StackedFeatures
     from poolwise.export import export_onnx
     from poolwise.export.page import export_page
@@ -31,6 +32,7 @@ _HOME = {
     **dict.fromkeys(("Nearest", "Threshold", "Triangle"), "method.encoders"),
     **dict.fromkeys(("Pool", "SecondOrder"), "method.pooling"),
     "Standardize": "method.scale",
+    "cluster": "engine.connecting",
     "tune": "tuning",
 }
 __all__ = [
@@ -50,6 +52,7 @@ __all__ = [
     "Threshold",
     "Triangle",
     "__version__",
+    "cluster",
     "datasets",
     "export_onnx",
     "export_page",

@@ -2,13 +2,18 @@
 
 A room cuts its work into shards whose number depends on the data alone, maps a module-level function over them, and reduces the
 results in the order of the shards. So a result does not depend on how many threads or workers there are, and a cluster can take
-the place of `Threads`. Rooms that need one machine's memory (affinity propagation, the SVM) ask for `Threads` by type.
+the place of `Threads`. Rooms that need one machine's memory (affinity propagation, the SVM) ask for `Threads` by type: every
+engine has some, `engine.local`. `poolwise.engine.current.here` gives the engine that is to be used.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from __future__ import annotations
 
-from poolwise.support.types import Array, Rows
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from poolwise.engine.threads import Threads
+    from poolwise.support.types import Array, Rows
 
 
 class Held(Protocol):
@@ -34,12 +39,27 @@ class Held(Protocol):
 
 
 class Engine(Protocol):
-    """Runs functions over shards. `Threads` here; elsewhere a cluster."""
+    """Runs functions over shards. `Threads` here; elsewhere a cluster.
+
+    shares_memory : whether functions see this process's arrays; where not, what is common to all shards is sent once
+    """
+
+    @property
+    def shares_memory(self) -> bool: ...
+
+    @property
+    def local(self) -> Threads:
+        """Threads of this process, for what needs one memory."""
+        ...
 
     def map(self, function: Callable[..., Any], shards: Any, *common: Any) -> Iterator[Any]:
         """Yield function(shard, *common) in the order of the shards."""
         ...
 
     def hold(self, make: Callable[..., tuple[Rows, Array]], shards: Sequence[Any], *common: Any, n: int) -> Held:
-        """Keep n rows: make(shard, *common) gives (rows, values), where they belong and what they are; each row once."""
+        """Keep n rows: make(shard, *common) gives (rows, values), where they belong and what they are; each row once.
+
+        shards : arrays of samples 0, 1, ..., of n / samples rows each, which an engine may cut; what `make` gives of a
+        sample does not depend on the others of its shard
+        """
         ...

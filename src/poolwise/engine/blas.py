@@ -101,6 +101,16 @@ def limit_this_thread() -> None:
     _controller().limit(limits=1, user_api="blas")
 
 
+def kinds_of_blas() -> list[str]:
+    """BLAS libraries with their kernels, as "openblas 0.3.29 SkylakeX"; results may differ in the last bits between them.
+
+    >>> len(kinds_of_blas()) > 0
+    True
+    """
+    found = [lib for lib in _controller().info() if lib["user_api"] == "blas"]
+    return sorted({f"{lib['internal_api']} {lib.get('version')} {lib.get('architecture', '')}".strip() for lib in found})
+
+
 def _has_small_products() -> bool:
     return any(lib.get("architecture") in _SMALL_PRODUCT_CORES for lib in _controller().info())
 

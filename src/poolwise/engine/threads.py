@@ -33,6 +33,8 @@ class Threads:
     [1, 4, 9]
     """
 
+    shares_memory = True
+
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_threads = thread_count(n_jobs)
         self._pool: ThreadPoolExecutor | None = None
@@ -50,6 +52,11 @@ class Threads:
         finally:
             self._pool = None
             one_thread_blas.release()
+
+    @property
+    def local(self) -> "Threads":
+        """These."""
+        return self
 
     def map(self, function: Callable[..., Result], shards: Iterable[Any], *common: Any) -> Iterator[Result]:
         """Yield function(shard, *common) in the order of the shards; only a few results wait to be taken at any time."""

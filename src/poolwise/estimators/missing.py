@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from poolwise.method.layer import Layer
+from poolwise.method.nodata import is_masked
 from poolwise.method.recipe import PARAMETERS
 from poolwise.support.missing import Nodata, can_be_missing, missing_pixels
 from poolwise.support.parameters import ParameterError, ParameterWarning
@@ -49,7 +50,7 @@ def with_data(X: Array, nodata: Nodata) -> Array:
 
 def count_empty(layer: Layer, images: Array | ImageSource, rows: slice, X: Array) -> int:
     """How many of some images have no patch without missing pixels; X : (rows, features) their features"""
-    zero = np.flatnonzero(~X.any(axis=1)) if getattr(images, "is_masked", False) else np.empty(0, np.intp)
+    zero = np.flatnonzero(~X.any(axis=1)) if is_masked(images) else np.empty(0, np.intp)
     return sum(int(not layer.has_data(images[row : row + 1])[0]) for row in (zero + rows.start).tolist())
 
 

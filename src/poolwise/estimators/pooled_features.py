@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from poolwise.engine.blas import thread_count
+from poolwise.engine.current import here
 from poolwise.engine.threads import Threads
 from poolwise.estimators.checks import warn_if_restless
 from poolwise.estimators.images import look_at, remember, warn_of_small_cells
@@ -25,10 +26,10 @@ from poolwise.method.candidates import Candidates
 from poolwise.method.descriptors import Descriptor
 from poolwise.method.dictionaries import Learner, TooFewPatchesError
 from poolwise.method.encoders import Encoder
-from poolwise.method.extraction import feature_blocks, prepare
+from poolwise.method.extraction import extract, feature_blocks, prepare
 from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
-from poolwise.method.learning import Learned, extract, learn
+from poolwise.method.learning import Learned, learn
 from poolwise.method.pooling import Pooling
 from poolwise.method.presets import PRESETS
 from poolwise.method.recipe import PARAMETERS, BandsName, ProjectionName, Recipe
@@ -263,7 +264,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
             warn_of_small_cells(asked, recipe.descriptor, seen.shape)
         targets = targets_for(recipe, y, len(seen.images))
         recipe = recipe.decided(targets is not None)
-        with Threads(self.n_jobs) as engine:
+        with here(self.n_jobs) as engine:
 
             def learned_by(recipe: Recipe) -> Learned:
                 return learn(
@@ -313,7 +314,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
     def transform(self, X: Any) -> Array:
         """Features of images, (n, H, W, c) to (n, n_features) float32. Memory beyond the result does not grow with n."""
         images, stages = self.look_at(X), Stages(bool(self.verbose), "PooledFeatures ")
-        with Threads(self.n_jobs) as engine:
+        with here(self.n_jobs) as engine:
             found = extract(self._ready, images, engine=engine, stages=stages)
         return warned(self.layer_, images, found)
 
@@ -328,7 +329,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, 
         return self._blocks(self.look_at(X))
 
     def _blocks(self, images: Array | ImageSource) -> Iterator[tuple[slice, Array]]:
-        with Threads(self.n_jobs) as engine:
+        with here(self.n_jobs) as engine:
             yield from counted(self.layer_, images, feature_blocks(self._ready, images, engine))
 
     def look_at(self, X: Any) -> Array | ImageSource:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from poolwise.engine.current import here
 from poolwise.engine.threads import Threads
 from poolwise.estimators.pooled_features import PooledFeatures
 from poolwise.method.descriptors import Patches
@@ -107,7 +108,7 @@ class StackedFeatures(TransformerMixin, BaseEstimator):
             layers.append(model.fit(images, y))
             if number < len(templates) - 1:
                 images = model.look_at(images)
-                with Threads(model.n_jobs) as engine:
+                with here(model.n_jobs) as engine:
                     maps.append(map_layer(model.layer_, images, self.map_cells, engine=engine, stages=stages))
                 images = Maps(maps[-1], images)
         twin.layers_, twin.maps_ = layers, maps

@@ -1,7 +1,9 @@
 """`Images`: what `open_images` gives, from an array or from files that are decoded when asked for."""
 
+import os
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -123,16 +125,16 @@ class FileImages(Images):
         self._keep(row, pixels)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For other processes: what is kept goes along when it is whole. joblib hands over large arrays to be read only."""
-        if self._kept is None or self._is_kept.all():
-            return self.__dict__
-        return self.__dict__ | {"_kept": None, "_is_kept": np.zeros(len(self), np.bool_), "_keeps": True}
+        """Other processes decode for themselves, wherever they run; they keep what they decode if this one does."""
+        listing = self.listing
+        if isinstance(listing, Listing):
+            listing = replace(listing, root=os.path.abspath(listing.root))
+        return {**self.__dict__, "listing": listing, "_kept": self._kept is not None, "_is_kept": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        keeps = state.pop("_keeps", False)
         self.__dict__.update(state)
-        if keeps:
-            self._kept = np.empty(self.shape, self.dtype)
+        self._kept = np.empty(self.shape, self.dtype) if state["_kept"] else None
+        self._is_kept = np.zeros(len(self), np.bool_)
 
     def path(self, row: int) -> str:
         """Of the file of one row."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from poolwise.method.nodata import nan_pixels
+from poolwise.method.nodata import is_masked, nan_pixels
 from poolwise.support.blocks import spans
 from poolwise.support.parameters import NAME, ParameterError
 from poolwise.support.types import Array, ImageSource
@@ -47,7 +47,7 @@ class Banded(ImageSource):
         n, H, W, c = images.shape
         self.images, self.bands = images, bands
         self.shape, self.dtype = (n, H, W, c), np.dtype(np.float32)
-        self.is_masked = bool(getattr(images, "is_masked", False))
+        self.is_masked = is_masked(images)
 
     def __getitem__(self, rows: Any) -> Array:
         return self.bands(np.asarray(self.images[rows]))

@@ -7,24 +7,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from poolwise.engine import Held
-from poolwise.engine.threads import Threads
+from poolwise.engine import Engine, Held
 from poolwise.method.band_statistics import learn_band_scale
 from poolwise.method.candidates import Candidates, Statistics
 from poolwise.method.dictionaries import Dictionary
 from poolwise.method.directions import leading_directions, predicting_directions
 from poolwise.method.exciting import exciting_windows
-from poolwise.method.extraction import band_feature_blocks, feature_blocks, pooled_blocks, prepare
+from poolwise.method.extraction import band_feature_blocks, blocks_of, extract, pooled_blocks, prepare
 from poolwise.method.extraction.base import Pass
+from poolwise.method.extraction.rows import feature_rows, pooled_rows, rows_with_targets, variances
 from poolwise.method.layer import Layer
-from poolwise.method.nodata import cells_with_data, check_labelled, check_windows, rows_with_data
+from poolwise.method.nodata import check_labelled, check_windows, is_masked, rows_with_data
 from poolwise.method.pooling import Pooling
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Scale, Standardize
 from poolwise.method.selection.choosing import Selection
 from poolwise.method.selection.supervised import LABELLED_GRID, Labelled
-from poolwise.method.sizes import check_features, check_fit
-from poolwise.method.statistics import CovarianceStream, Moments
+from poolwise.method.sizes import check_fit
+from poolwise.method.statistics import CovarianceStream, Moments, moments_of_rows
 from poolwise.method.suiting import suiting_pooling
 from poolwise.method.super_patches import super_patch_blocks
 from poolwise.method.whitening import fit_whitening, whiten
@@ -62,7 +62,7 @@ def learn(
     seed: int,
     keep_features: bool,
     targets: Array | None = None,
-    engine: Threads,
+    engine: Engine,
     stages: Stages,
 ) -> Learned:
     """All stages. `recipe` was checked, decided and fitted to the images. Without candidates each image is encoded once.
@@ -97,7 +97,9 @@ def learn(
         candidates = learn_candidates(recipe, layer, images, seed=seed, rng=rng, engine=engine, stages=stages)
     else:
         candidates = learn_with_targets(recipe, layer, images, targets, seed=seed, engine=engine, stages=stages)
-    layer, selection = candidates.choose(recipe.n_codes, recipe.selection, recipe.projection, engine=engine, stages=stages)
+    layer, selection = candidates.choose(
+        recipe.n_codes, recipe.selection, recipe.projection, engine=engine.local, stages=stages
+    )
     if candidates.pooling is not None or (layer.encoder.coupled and len(layer.codes) < len(candidates.codes)):
         layer, features = learn_outputs(
             recipe, layer, images, keep_features, seed=seed, targets=targets, engine=engine, stages=stages
@@ -108,7 +110,7 @@ def learn(
 
 
 def learn_codes(
-    recipe: Recipe, images: Array | ImageSource, *, rng: np.random.Generator, engine: Threads, stages: Stages
+    recipe: Recipe, images: Array | ImageSource, *, rng: np.random.Generator, engine: Engine, stages: Stages
 ) -> tuple[Dictionary, Layer]:
     """Stages 1 to 4: patches, contrast, whitening, dictionary; the layer still without a scale."""
     M = recipe.n_codes if recipe.n_candidates is None else int(recipe.n_candidates)
@@ -130,7 +132,7 @@ def learn_codes(
     return learned, layer
 
 
-def _sample(recipe: Recipe, images: Array | ImageSource, *, rng: np.random.Generator, engine: Threads) -> Held:
+def _sample(recipe: Recipe, images: Array | ImageSource, *, rng: np.random.Generator, engine: Engine) -> Held:
     """Local vectors to learn from; in groups of neighbours for a dictionary that wants them so."""
     side = recipe.dictionary.group_side
     if side == 1:
@@ -147,7 +149,7 @@ def learn_outputs(
     *,
     seed: int,
     targets: Array | None = None,
-    engine: Threads,
+    engine: Engine,
     stages: Stages,
 ) -> tuple[Layer, Array | None]:
     """Stages 5 to 8 of codes that are all kept: scale, directions, and the features if they are asked for.
@@ -183,7 +185,7 @@ def learn_directions(
     targets: Array | None,
     *,
     seed: int,
-    engine: Threads,
+    engine: Engine,
     stages: Stages,
 ) -> Layer:
     """The scale of a cell's numbers, and their directions of largest variance or, with targets, those that predict these.
@@ -196,7 +198,7 @@ def learn_directions(
     about = -(-max(_LEAST_SAMPLES, _SAMPLES_PER_NUMBER * width) // layer.n_cells)
     if not _is_shared(recipe.scale):
         layer = replace(layer, scale=learn_scale(recipe, prepare(layer), images, about=about, engine=engine, stages=stages))
-    ready, stream, done = prepare(layer), CovarianceStream(width, engine), 0
+    ready, stream, done = prepare(layer), CovarianceStream(width, engine.local), 0
     with stages.stage("directions", min(about, len(images))) as update:
         for _, pooled in pooled_blocks(ready, images, engine, about=about):
             stream.add(rows_with_data(pooled if _is_shared(recipe.scale) else layer.scale.around(pooled)))
@@ -205,13 +207,13 @@ def learn_directions(
         layer, C = _standardized(layer, recipe.scale, stream.moments())
         rng = np.random.default_rng(seed)
         if targets is None:
-            return replace(layer, projection=leading_directions(C, count, rng=rng, engine=engine))
+            return replace(layer, projection=leading_directions(C, count, rng=rng, engine=engine.local))
     known = np.asarray(np.isfinite(targets).all(axis=1))
     centred = np.where(known[:, None], targets - targets[known].mean(axis=0), 0).astype(np.float32)
     if centred.shape[1] == 2 and np.array_equal(centred[:, 0], -centred[:, 1]):
         centred = centred[:, :1]  # of two classes, one says it all
     numbers = layer.n_cells * width
-    together = CovarianceStream(numbers, engine, dtype="float32") if numbers <= _MOST_NUMBERS_TOGETHER else None
+    together = CovarianceStream(numbers, engine.local, dtype="float32") if numbers <= _MOST_NUMBERS_TOGETHER else None
     B = np.zeros((numbers, centred.shape[1]))
     with stages.stage("labels", len(images)) as update:
         for rows, pooled in pooled_blocks(ready, images, engine):
@@ -226,9 +228,9 @@ def learn_directions(
             moments = together.moments()
             G = moments.scatter
             G /= moments.n
-            return replace(layer, projection=predicting_directions(C, B, count, G, rng=rng, engine=engine))
+            return replace(layer, projection=predicting_directions(C, B, count, G, rng=rng, engine=engine.local))
         B = B.reshape(layer.n_cells, width, -1).transpose(1, 0, 2).reshape(width, -1)
-        return replace(layer, projection=predicting_directions(C, B, count, rng=rng, engine=engine))
+        return replace(layer, projection=predicting_directions(C, B, count, rng=rng, engine=engine.local))
 
 
 def learn_scale(
@@ -238,25 +240,28 @@ def learn_scale(
     keep: Array | None = None,
     *,
     about: int | None = None,
-    engine: Threads,
+    engine: Engine,
     stages: Stages,
 ) -> Scale:
     """Stages 5 to 8: pool all images, or `about` this many; mean and spread of what is pooled, and that itself to `keep`."""
     standardize, layer = recipe.scale, ready.layer
     outputs = layer.pooling.width(layer.n_outputs)
-    nothing = Scale.none(layer.n_cells, outputs)
     if standardize is None and keep is None:
-        return nothing
+        return Scale.none(layer.n_cells, outputs)
     width = outputs if _is_shared(standardize) else layer.n_cells * outputs
     moments = Moments(width, diagonal=True)
     with stages.stage("pooling", len(images)) as update:
-        for rows, pooled in pooled_blocks(ready, images, engine, about=about):
-            if standardize is not None:
-                moments.update(pooled.reshape(-1, width))
-            if keep is not None:
+        if keep is None:
+            for rows, part in pooled_blocks(ready, images, engine, about=about, then=variances, common=(width,)):
+                moments.merge(part)
+                update(rows.stop)
+        else:
+            for rows, pooled in pooled_blocks(ready, images, engine, about=about):
+                if standardize is not None:
+                    moments.update(pooled.reshape(-1, width))
                 keep[rows, : layer.n_code_features] = pooled.reshape(len(pooled), -1)
-            update(rows.stop)
-    return nothing if standardize is None else standardize.learned(moments, outputs)
+                update(rows.stop)
+    return Scale.none(layer.n_cells, outputs) if standardize is None else standardize.learned(moments, outputs)
 
 
 def learn_candidates(
@@ -266,7 +271,7 @@ def learn_candidates(
     *,
     seed: int,
     rng: np.random.Generator,
-    engine: Threads,
+    engine: Engine,
     stages: Stages,
 ) -> Candidates:
     """Stages 5 to 8 for selection: the scale as in `learn_scale`, and C, the covariance of the standardised samples.
@@ -276,22 +281,28 @@ def learn_candidates(
     """
     layer, pooling = _of_first_order(layer)
     standardize, outputs, ready = recipe.scale, layer.n_outputs, prepare(layer)
-    stream = CovarianceStream(outputs, engine)
     if not _is_shared(standardize):
         layer = replace(layer, scale=learn_scale(recipe, ready, images, engine=engine, stages=stages))
     samples = len(images) if recipe.n_super_patches is None else recipe.n_super_patches
-    done = 0
     with stages.stage("covariance", samples) as update:
         if recipe.n_super_patches is not None:
+            stream, done = CovarianceStream(outputs, engine.local), 0
             for X in super_patch_blocks(layer, images, recipe.n_super_patches, rng=rng, engine=engine):
                 stream.add(rows_with_data(X[:, None]))
                 done += len(X)
                 update(done)
+            moments = stream.moments()
         else:
-            for rows, pooled in pooled_blocks(ready, images, engine):
-                stream.add(rows_with_data(pooled if _is_shared(standardize) else layer.scale.around(pooled)))
-                update(rows.stop)
-        moments = stream.moments()
+            shared, blocks = _is_shared(standardize), blocks_of(ready, images)
+            moments = moments_of_rows(
+                engine.local if is_masked(images) else engine,
+                pooled_rows if shared else feature_rows,
+                blocks,
+                *(images, ready if shared else prepare(layer)),
+                counts=[(rows.stop - rows.start) * layer.n_cells for rows in blocks],
+                width=outputs,
+                each=lambda number, _: update(blocks[number].stop),
+            )
     check_windows(moments.n, recipe.n_super_patches)
     layer, C = _standardized(layer, standardize, moments)
     return Candidates(layer, Statistics(C, moments.n), seed, pooling)
@@ -318,7 +329,7 @@ def learn_with_targets(
     targets: Array,
     *,
     seed: int,
-    engine: Threads,
+    engine: Engine,
     stages: Stages,
 ) -> Candidates:
     """The same for selection with labels, in one pass: the scale of every output, and how one output a code goes with targets.
@@ -333,19 +344,25 @@ def learn_with_targets(
     grids = own if coarse in own else (*own, coarse)
     first = sum(rows * columns for rows, columns in grids[: grids.index(coarse)])
     n_own, n_coarse = layer.n_cells, coarse[0] * coarse[1]
-    stream = CovarianceStream(n_coarse * M + targets.shape[1], engine)
     shared = _is_shared(recipe.scale)
     moments = Moments(outputs if shared else n_own * outputs, diagonal=True)
     ready = prepare(replace(layer, pooling=layer.pooling.but(grid=list(grids))))
     with stages.stage("covariance", len(images)) as update:
-        for rows, pooled in pooled_blocks(ready, images, engine):
-            whole = cells_with_data(pooled[:, first : first + n_coarse]).all(axis=1)
-            seen = pooled[whole, first : first + n_coarse, :M].reshape(int(whole.sum()), n_coarse * M)
-            stream.add(np.hstack([seen, targets[rows][whole]]).astype(np.float32, copy=False))
-            if recipe.scale is not None:
-                moments.update(pooled[:, :n_own].reshape(-1, len(moments.mean)))
-            update(rows.stop)
-        found = stream.moments()
+        blocks = blocks_of(ready, images)
+
+        def each(number: int, part: Moments) -> None:
+            moments.merge(part)
+            update(blocks[number].stop)
+
+        found = moments_of_rows(
+            engine.local if is_masked(images) else engine,
+            rows_with_targets,
+            [(rows, targets[rows]) for rows in blocks],
+            *(images, ready, (first, n_coarse, M), n_own, len(moments.mean)),
+            counts=[rows.stop - rows.start for rows in blocks],
+            width=n_coarse * M + targets.shape[1],
+            each=each,
+        )
     check_labelled(found.n, len(images), coarse)
     if recipe.scale is not None:
         layer = replace(layer, scale=recipe.scale.learned(moments, outputs))
@@ -381,14 +398,3 @@ def _check_directions(recipe: Recipe) -> None:
 
 def _is_shared(standardize: Standardize | None) -> bool:
     return standardize is not None and standardize.form == "shared"
-
-
-def extract(ready: Pass, images: Array | ImageSource, *, engine: Threads, stages: Stages) -> Array:
-    """(n, n_features) float32; memory beyond the result does not grow with the number of images."""
-    check_features(len(images), ready.layer.n_features, "Give fewer images at once, or take them block by block.")
-    features = np.empty((len(images), ready.layer.n_features), np.float32)
-    with stages.stage("transform", len(images)) as update:
-        for rows, X in feature_blocks(ready, images, engine):
-            features[rows] = X
-            update(rows.stop)
-    return features

@@ -14,9 +14,14 @@ from poolwise.support.lazy import np
 from poolwise.support.parameters import NAME, Example, ParameterError
 
 if TYPE_CHECKING:
-    from poolwise.support.types import Array
+    from poolwise.support.types import Array, ImageSource
 
 _FEWEST_WITH_LABELS = 2  # images that selection with labels can learn from
+
+
+def is_masked(images: Array | ImageSource) -> bool:
+    """Whether images may have pixels without data."""
+    return bool(getattr(images, "is_masked", False))
 
 
 def nan_pixels(images: Array) -> Array | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from poolwise.engine.threads import Threads
+from poolwise.engine import Engine
 from poolwise.method.extraction import prepare
 from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
@@ -28,7 +28,7 @@ _IMAGES_FOR_SCALE = 5_000
 _NO_OFFSET = 1e-6
 
 
-def map_layer(layer: Layer, images: Array | ImageSource, cells: int, *, engine: Threads, stages: Stages) -> Layer:
+def map_layer(layer: Layer, images: Array | ImageSource, cells: int, *, engine: Engine, stages: Stages) -> Layer:
     """The layer whose pooled, standardised outputs are the maps of a layer: averages over cells × cells, without symmetry.
 
     cells : at most as many as there are positions
@@ -58,6 +58,9 @@ class Maps(ImageSource):
     @cached_property
     def _ready(self) -> Pass:
         return prepare(self.layer)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_ready"}
 
     def __getitem__(self, rows: Any) -> Array:
         return maps_of(self._ready, np.asarray(self.images[rows]))

@@ -9,17 +9,21 @@ X : (samples, M)    mean : (M,)    Q : (M, M), or its diagonal (M,) where the co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from poolwise.support.blocks import spans
 from poolwise.support.lazy import np
 
 if TYPE_CHECKING:
+    from poolwise.engine import Engine
+    from poolwise.engine.cluster import Cluster
     from poolwise.engine.threads import Threads
     from poolwise.support.types import Array
 
 _COLUMNS_PER_TILE = 320
 _ROWS_PER_BUFFER = 4096
+_BYTES_PER_PANEL = 32 << 20  # of a matrix on its way from a worker
 
 
 class Moments:
@@ -162,28 +166,103 @@ class CovarianceStream:
 
     def _multiply(self) -> None:
         X = self._rows[: self._filled]
-        columns = spans(X.shape[1], _COLUMNS_PER_TILE)
 
         def multiply(tile: tuple[slice, slice]) -> None:
             below, left = tile
-            with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float32 is seen in the result
-                self._products[below, left] += X[:, below].T @ X[:, left]
+            self._products[below, left] += _product(X, tile)
             if below == left:
                 self._sum[below] += X[:, below].sum(axis=0, dtype=np.float64)
 
-        self._engine.run(multiply, [(a, b) for j, a in enumerate(columns) for b in columns[: j + 1]])
+        self._engine.run(multiply, _tiles(X.shape[1]))
         self._n, self._filled = self._n + self._filled, 0
 
     def moments(self) -> Moments:
         """What has been seen; ends the stream."""
         self._multiply()
-        result = Moments(len(self._sum), diagonal=True)  # no second matrix
-        result.n, result.diagonal, result.scatter = self._n, False, self._products
-        if self._n:
-            shift = self._sum / self._n
-            result.mean = shift + self._centre
-            Q = self._products
-            for part in spans(len(Q), _COLUMNS_PER_TILE):
-                Q[part, : part.stop] -= (self._n * np.outer(shift[part], shift[: part.stop])).astype(Q.dtype, copy=False)
-                Q[: part.start, part] = Q[part, : part.start].T
-        return result
+        return _moments(self._n, self._centre, self._sum, self._products)
+
+
+def _tiles(M: int) -> list[tuple[slice, slice]]:
+    """Those of an (M, M) matrix on and below the diagonal."""
+    columns = spans(M, _COLUMNS_PER_TILE)
+    return [(below, left) for j, below in enumerate(columns) for left in columns[: j + 1]]
+
+
+def _product(X: Array, tile: tuple[slice, slice]) -> Array:
+    below, left = tile
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float32 is seen in the result
+        found: Array = X[:, below].T @ X[:, left]
+    return found
+
+
+def _moments(n: int, centre: Array, sums: Array, Q: Array) -> Moments:
+    """From the sums of n rows less their centre, and of their products, whose tiles above the diagonal are filled in."""
+    result = Moments(len(sums), diagonal=True)  # no second matrix
+    result.n, result.diagonal, result.scatter = n, False, Q
+    if n:
+        shift = sums / n
+        result.mean = shift + centre
+        for part in spans(len(Q), _COLUMNS_PER_TILE):
+            Q[part, : part.stop] -= (n * np.outer(shift[part], shift[: part.stop])).astype(Q.dtype, copy=False)
+            Q[: part.start, part] = Q[part, : part.start].T
+    return result
+
+
+def moments_of_rows(
+    engine: Engine,
+    make: Callable[..., tuple[Array, Any]],
+    shards: Sequence[Any],
+    *common: Any,
+    counts: Sequence[int],
+    width: int,
+    each: Callable[[int, Any], None],
+) -> Moments:
+    """Full moments of the float32 rows that make(shard, *common) gives, to the bits of `CovarianceStream`; on a cluster there.
+
+    make : (rows, anything)    counts : rows of each shard    each : called with a shard's number and its anything, in order
+    """
+    if engine.shares_memory:
+        stream = CovarianceStream(width, engine.local)
+        for number, (X, other) in enumerate(engine.map(make, shards, *common)):
+            stream.add(X)
+            each(number, other)
+        return stream.moments()
+    folding = cast("Cluster", engine).fold(
+        make, shards, *common, counts=counts, size=_ROWS_PER_BUFFER, first=_mean_of_rows, part=_sums_of_rows, add=_add_sums
+    )
+    for number, other in enumerate(folding):
+        each(number, other)
+    sums, Q = folding.of_state(_sums), np.empty((width, width))
+    for rows in spans(width, max(1, _BYTES_PER_PANEL // (8 * width))):
+        Q[rows] = folding.of_state(_panel, rows)
+    return _moments(sum(counts), folding.centre(), sums, Q)
+
+
+def _mean_of_rows(X: Array) -> Array:
+    return X.mean(axis=0, dtype=np.float64).astype(np.float32)
+
+
+def _sums_of_rows(X: Array, centre: Array) -> tuple[Array, list[Array]]:
+    """Of a buffer of rows, which is changed: sums less the centre, and the tiles of products."""
+    np.subtract(X, centre, out=X)
+    columns = spans(X.shape[1], _COLUMNS_PER_TILE)
+    sums = np.concatenate([X[:, some].sum(axis=0, dtype=np.float64) for some in columns])
+    return sums, [_product(X, tile) for tile in _tiles(X.shape[1])]
+
+
+def _add_sums(state: tuple[Array, Array] | None, part: tuple[Array, list[Array]]) -> tuple[Array, Array]:
+    """The state is changed."""
+    M = len(part[0])
+    sums, Q = (np.zeros(M), np.zeros((M, M))) if state is None else state
+    sums += part[0]
+    for (below, left), product in zip(_tiles(M), part[1], strict=True):
+        Q[below, left] += product
+    return sums, Q
+
+
+def _sums(state: tuple[Array, Array]) -> Array:
+    return state[0]
+
+
+def _panel(state: tuple[Array, Array], rows: slice) -> Array:
+    return state[1][rows]

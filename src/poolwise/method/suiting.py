@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.linalg
 
+from poolwise.engine import Engine
 from poolwise.engine.threads import Threads
 from poolwise.method.extraction import block_size, prepare
 from poolwise.method.extraction.base import Pass
@@ -43,7 +44,7 @@ def suiting_pooling(
     images: Array | ImageSource,
     targets: Array,
     *,
-    engine: Threads,
+    engine: Engine,
     update: Update,
 ) -> tuple[Pooling, SymmetryName]:
     """One of `recipe.pooling.choices`, and a symmetry, by the errors of up to 2,000 images spread evenly.
@@ -66,7 +67,7 @@ def suiting_pooling(
             pooled = _pooled(replace(layer, symmetry=symmetry), same, images, rows, engine)
             for choice in same:
                 cells, pooled = pooled[:, : choice.n_cells], pooled[:, choice.n_cells :]
-                found.append(left_out_error(_standardized(cells, recipe), T, engine))
+                found.append(left_out_error(_standardized(cells, recipe), T, engine.local))
                 update(len(found))
         return found
 
@@ -77,7 +78,7 @@ def suiting_pooling(
     return choices[best], symmetry
 
 
-def _pooled(layer: Layer, choices: Sequence[Pooling], images: Array | ImageSource, rows: Array, engine: Threads) -> Array:
+def _pooled(layer: Layer, choices: Sequence[Pooling], images: Array | ImageSource, rows: Array, engine: Engine) -> Array:
     """(n, cells, width): the cells of all grids one behind the other, from one pass over the images."""
     levels = [level for choice in choices for level in choice.grids]
     distinct = list(dict.fromkeys(levels))

@@ -45,13 +45,30 @@ def super_patch_blocks(
         x = np.floor(v[members] * (W - width + 1)).astype(np.int64)
         size = int(height), int(width)
         blocks = spans(len(members), block_size(whole.layer, (*size, c)))
-        yield from engine.map(_pooled, _pixels_of(images, image[members], blocks, engine), whole, size, y, x)
+        if engine.shares_memory:
+            yield from engine.map(_pooled, _pixels_of(images, image[members], blocks, engine), whole, size, y, x)
+        else:
+            yield from engine.map(_read_and_pooled, blocks, images, image[members], whole, size, y, x)
 
 
 def _pooled(part: tuple[slice, Array, Array], whole: Pass, size: tuple[int, int], y: Array, x: Array) -> Array:
     rows, pixels, place = part
     windows = sliding_window_view(pixels, size, axis=(1, 2))
     return whole.pooled(np.moveaxis(windows[place, y[rows], x[rows]], 1, 3))[:, 0]
+
+
+def _read_and_pooled(
+    rows: slice,
+    images: Array | ImageSource,
+    which: Array,
+    whole: Pass,
+    size: tuple[int, int],
+    y: Array,
+    x: Array,
+) -> Array:
+    """The same for one block, whose images nobody else has read."""
+    drawn, place = np.unique(which[rows], return_inverse=True)
+    return _pooled((rows, images[drawn], place), whole, size, y, x)
 
 
 def _pixels_of(

@@ -18,9 +18,9 @@ from poolwise.estimators.linear_svm import LinearClassifier
 from poolwise.estimators.targets import as_targets
 from poolwise.method.candidates import Candidates
 from poolwise.method.encoders import Encoder, Threshold
-from poolwise.method.extraction import prepare
+from poolwise.method.extraction import extract, prepare
 from poolwise.method.layer import Layer
-from poolwise.method.learning import extract, learn_codes, learn_outputs, learn_with_targets
+from poolwise.method.learning import learn_codes, learn_outputs, learn_with_targets
 from poolwise.method.pooling import Pool, Pooling
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Scale, Standardize

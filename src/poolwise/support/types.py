@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from poolwise.support.mapped import packed, unpacked
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Rows = slice | Array  # which rows of something: a slice, or (n,) row numbers
 
@@ -26,3 +28,10 @@ class ImageSource(ABC):
 
     @abstractmethod
     def __getitem__(self, rows: Any) -> Array: ...
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Memory maps travel to other processes as the names of their files."""
+        return {name: packed(value) for name, value in self.__dict__.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: unpacked(value) for name, value in state.items()})

@@ -13,9 +13,9 @@ import numpy as np
 
 from poolwise.engine.threads import Threads
 from poolwise.method.dictionaries import KMeans
-from poolwise.method.extraction import pooled_blocks, prepare
+from poolwise.method.extraction import extract, pooled_blocks, prepare
 from poolwise.method.layer import Layer
-from poolwise.method.learning import extract, learn_codes, learn_outputs, learn_with_targets
+from poolwise.method.learning import learn_codes, learn_outputs, learn_with_targets
 from poolwise.method.pooling import SecondOrder
 from poolwise.method.scale import Scale, Standardize
 from poolwise.method.statistics import Moments

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolwise.cli import options
+from poolwise.cli.clusters import cluster, on_cluster
 from poolwise.cli.model import open_classifier
 from poolwise.cli.output import echo, print_json
 from poolwise.cli.reading import Reading
@@ -28,9 +29,10 @@ _CONFUSIONS_SHOWN = 20
 @options.model_file
 @options.images
 @options.jobs
+@cluster
 @options.as_json
 @options.quiet
-def command(model: Path, n_jobs: int | None, as_json: bool, quiet: bool, **given_options: Any) -> None:
+def command(model: Path, n_jobs: int | None, cluster: str | None, as_json: bool, quiet: bool, **given_options: Any) -> None:
     """Compare MODEL's labels with those of IMAGES.
 
     Shows accuracy, accuracy per class, which classes are confused, and images per second, reading and decoding included.
@@ -46,7 +48,8 @@ def command(model: Path, n_jobs: int | None, as_json: bool, quiet: bool, **given
     reading.check()
     stages = Stages(not quiet)
     images, features, classifier = open_classifier(model, reading, stages, labels=True, output=None, n_jobs=n_jobs)
-    result = evaluate(features, classifier, images, stages, reading.images)
+    with on_cluster(cluster, stages):
+        result = evaluate(features, classifier, images, stages, reading.images)
     if as_json:
         print_json(result)
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolwise.cli import options
+from poolwise.cli.clusters import cluster, on_cluster
 from poolwise.cli.keeping import check_model_room, keep_model
 from poolwise.cli.mirroring import check_mirror, fit_mirrored
 from poolwise.cli.output import check_output, check_report, echo, print_json
@@ -66,6 +67,7 @@ _SPELLINGS = {"labels": "--classifier none", "LinearSVMCV": "--classifier cv"}
     help="Same seed, same model.",
 )
 @options.jobs
+@cluster
 @options.as_json
 @options.quiet
 @options.images_to_fit
@@ -127,7 +129,8 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     }
     slim = given_options["slim"]
     model = stacked(features, n_layers)
-    result = fit(model, svm, images, output, stages, slim=slim, mirror=mirror, provenance=provenance)
+    with on_cluster(given_options["cluster"], stages):
+        result = fit(model, svm, images, output, stages, slim=slim, mirror=mirror, provenance=provenance)
     if report is not None:
         write_report_of(model, svm, images, report, output.name, provenance, n_jobs, quiet=quiet)
         result["report"] = str(report)

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 import click
 
 from poolwise.cli import options
+from poolwise.cli.clusters import cluster, on_cluster
 from poolwise.cli.model import open_classifier
 from poolwise.cli.output import check_output, echo, text_file
 from poolwise.cli.reading import Reading
@@ -23,8 +24,17 @@ _FORMATS = ("csv", "jsonl")
 @options.output("Where the labels go: NAME.csv or NAME.jsonl.  [default: stdout]", required=False)
 @click.option("--format", "form", default=None, type=click.Choice(_FORMATS), help="[default: by the output's name, or csv]")
 @options.jobs
+@cluster
 @options.quiet
-def command(model: Path, output: Path | None, form: str | None, n_jobs: int | None, quiet: bool, **given_options: Any) -> None:
+def command(
+    model: Path,
+    output: Path | None,
+    form: str | None,
+    n_jobs: int | None,
+    cluster: str | None,
+    quiet: bool,
+    **given_options: Any,
+) -> None:
     """Predict the label of each of IMAGES, with its margin for every class; the largest wins.
 
     CSV has the columns path, label and margin_CLASS; JSON lines have path, label and margins. Paths are those within IMAGES, or
@@ -51,7 +61,7 @@ def command(model: Path, output: Path | None, form: str | None, n_jobs: int | No
     images, features, classifier = open_classifier(model, reading, stages, labels=False, output=output, n_jobs=n_jobs)
     from poolwise.analysis.accuracy import margin_blocks
 
-    with text_file(output) as file, stages.stage("predict", len(images)) as update:
+    with on_cluster(cluster, stages), text_file(output) as file, stages.stage("predict", len(images)) as update:
         write = _writer(file, form or "csv", classifier.classes_.tolist())
         for rows, margins in margin_blocks(features, classifier, images):
             for name, best, row in zip(images.names[rows], margins.argmax(axis=1), margins.tolist(), strict=True):

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolwise.cli import options
+from poolwise.cli.clusters import cluster, on_cluster
 from poolwise.cli.model import open_both
 from poolwise.cli.output import check_output, echo, print_json, text_file
 from poolwise.cli.reading import Reading
+from poolwise.cli.shards import check_folder, write_shards
 from poolwise.support.files import followed, replacing
 from poolwise.support.memory import in_bytes
 from poolwise.support.progress import Stages
@@ -23,15 +25,26 @@ if TYPE_CHECKING:
 @click.command("transform", context_settings=options.SETTINGS)
 @options.model_file
 @options.images_or_files
-@options.output("Where the features go: NAME.npy, (images, features) float32, or NAME.csv with names.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Where the features go: NAME.npy, (images, features) float32; NAME.csv with names; or a folder, a name without an "
+    "ending, of .npy shards with paths.",
+)
 @options.jobs
+@cluster
 @options.as_json
 @options.quiet
-def command(model: Path, output: Path, n_jobs: int | None, as_json: bool, quiet: bool, **given_options: Any) -> None:
+def command(
+    model: Path, output: Path, n_jobs: int | None, cluster: str | None, as_json: bool, quiet: bool, **given_options: Any
+) -> None:
     """Compute the features of IMAGES with MODEL.
 
-    Rows are in the order of the images: of a folder, by name. Memory does not grow with their number. IMAGES as
-    in `poolwise fit`, or one or more image files; of a data set the test part, unless another is named.
+    Rows are in the order of the images: of a folder, by name. Memory does not grow with their number. Shards of a
+    folder that are there already are left as they are, so that a second run goes on where the first stopped. IMAGES
+    as in `poolwise fit`, or one or more image files; of a data set the test part, unless another is named.
 
     \b
     Examples:
@@ -40,18 +53,34 @@ def command(model: Path, output: Path, n_jobs: int | None, as_json: bool, quiet:
       poolwise transform photos.safetensors list.txt -o features.csv
       poolwise transform photos.safetensors one.jpg two.png -o features.csv
       poolwise transform cifar.safetensors cifar10:train -o features.npy
+      poolwise transform photos.safetensors many -o shards
     """
     reading = Reading.take(given_options)
-    check_output(output, (".npy", ".csv"), inputs=(model, *reading.inputs))
+    to_folder = output.is_dir() or not output.suffix
+    if to_folder:
+        check_folder(output)
+    else:
+        check_output(output, (".npy", ".csv"), inputs=(model, *reading.inputs))
     reading.check()
     stages = Stages(not quiet)
     images, features, _ = open_both(model, reading, stages, labels=False, output=output, n_jobs=n_jobs)
     names = features.get_feature_names_out().tolist()
-    write = _write_csv if output.name.lower().endswith(".csv") else _write_npy
-    write(output, features, images, names, stages)
-    result = {"output": str(output), "images": len(images), "features": len(names), "skipped": len(images.skipped)}
+    result: dict[str, Any] = {}
+    with on_cluster(cluster, stages):
+        if to_folder:
+            result["written"], result["shards"] = write_shards(output, model, features, images, len(names), stages)
+        elif output.name.lower().endswith(".csv"):
+            _write_csv(output, features, images, names, stages)
+        else:
+            _write_npy(output, features, images, names, stages)
+    result |= {"output": str(output), "images": len(images), "features": len(names), "skipped": len(images.skipped)}
     if as_json:
         print_json(result)
+    elif to_folder:
+        click.echo(
+            f"{output}: {len(names):,} features of {len(images):,} images in {result['shards']:,} shards, "
+            f"{result['written']:,} of them computed now"
+        )
     else:
         echo(f"{output}: {len(names):,} features of {len(images):,} images")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from poolwise.method.nodata import is_masked
 from poolwise.support.blocks import spans
 from poolwise.support.lazy import np
 from poolwise.support.missing import whole_windows
@@ -48,7 +49,7 @@ def sample_windows(
     height, width = window
     image, y, x = rng.integers(count, size=n), rng.integers(H - height + 1, size=n), rng.integers(W - width + 1, size=n)
     again = None
-    if getattr(images, "is_masked", False):
+    if is_masked(images):
         image, again = _with_data(images, window, image, rng, engine)
     cut: Callable[..., tuple[Array, Array]]
     if isinstance(images, np.ndarray):

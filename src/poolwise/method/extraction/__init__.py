@@ -7,7 +7,8 @@ number and no result depends on the number of threads.
 images : (n, H, W, c)    pooled : (n, cells, width) float32 before scale and projection    features : (n, n_features) float32
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,9 @@ from poolwise.method.extraction.fused import FusedPass
 from poolwise.method.extraction.plain import PlainPass
 from poolwise.method.layer import Layer
 from poolwise.method.nystrom import ROWS_PER_WIDE_PANEL
+from poolwise.method.sizes import check_features
 from poolwise.support.blocks import spans
+from poolwise.support.progress import Stages
 from poolwise.support.types import Array, ImageSource
 
 _BYTES_PER_BLOCK, _BYTES_PER_WIDE_BLOCK = 1 << 20, 1 << 24
@@ -60,14 +63,23 @@ def block_size(layer: Layer, image_shape: tuple[int, int, int]) -> int:
 
 
 def pooled_blocks(
-    ready: Pass, images: Array | ImageSource, engine: Engine, *, about: int | None = None
-) -> Iterator[tuple[slice, Array]]:
-    """(rows, pooled activations of these images), block after block; of `about` this many images, spread evenly, if given."""
+    ready: Pass,
+    images: Array | ImageSource,
+    engine: Engine,
+    *,
+    about: int | None = None,
+    then: Callable[..., Any] | None = None,
+    common: tuple[Any, ...] = (),
+) -> Iterator[tuple[slice, Any]]:
+    """(rows, pooled activations of these images), block after block; of `about` this many images, spread evenly, if given.
+
+    then : in place of the activations, then(activations, *common), computed where they are
+    """
     blocks = spans(len(images), block_size(ready.layer, images.shape[1:]))
     if about is not None and about < len(images):
         wanted = -(-about // (blocks[0].stop - blocks[0].start))
         blocks = [blocks[i * len(blocks) // wanted] for i in range(wanted)]
-    yield from zip(blocks, engine.map(_pooled, blocks, images, ready), strict=True)
+    yield from zip(blocks, engine.map(_pooled, blocks, images, ready, then, *common), strict=True)
 
 
 def feature_blocks(ready: Pass, images: Array | ImageSource, engine: Engine) -> Iterator[tuple[slice, Array]]:
@@ -88,8 +100,25 @@ def _band_features(rows: slice, images: Array | ImageSource, layer: Layer) -> Ar
     return band_features_of(layer, images[rows])
 
 
-def _pooled(rows: slice, images: Array | ImageSource, ready: Pass) -> Array:
-    return ready.pooled(images[rows])
+def extract(ready: Pass, images: Array | ImageSource, *, engine: Engine, stages: Stages) -> Array:
+    """(n, n_features) float32; memory beyond the result does not grow with the number of images."""
+    check_features(len(images), ready.layer.n_features, "Give fewer images at once, or take them block by block.")
+    features = np.empty((len(images), ready.layer.n_features), np.float32)
+    with stages.stage("transform", len(images)) as update:
+        for rows, X in feature_blocks(ready, images, engine):
+            features[rows] = X
+            update(rows.stop)
+    return features
+
+
+def _pooled(rows: slice, images: Array | ImageSource, ready: Pass, then: Callable[..., Any] | None = None, *common: Any) -> Any:
+    pooled = ready.pooled(images[rows])
+    return pooled if then is None else then(pooled, *common)
+
+
+def blocks_of(ready: Pass, images: Array | ImageSource) -> list[slice]:
+    """The blocks that images are computed in."""
+    return spans(len(images), block_size(ready.layer, images.shape[1:]))
 
 
 def _features(rows: slice, images: Array | ImageSource, ready: Pass) -> Array:

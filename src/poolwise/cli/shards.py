@@ -1,0 +1,120 @@
+"""Features in a folder of shards: each is written once and whole, so that a second run goes on where the first stopped.
+
+FOLDER/shards.json      what the shards are of: model, images, features, images per shard
+FOLDER/00000.npy        (images, features) float32, the first images
+FOLDER/00000.csv        row and path of each of them; written before its .npy
+"""
+
+import csv
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from poolwise.support.blocks import spans
+from poolwise.support.files import replacing
+from poolwise.support.progress import Stages
+
+if TYPE_CHECKING:
+    from poolwise.estimators import PooledFeatures
+    from poolwise.images import Images
+    from poolwise.support.types import Array
+
+_BYTES_PER_SHARD = 64 << 20
+_DIGITS = 5
+_BYTES_READ = 1 << 20
+
+
+def check_folder(folder: Path) -> None:
+    """A usage error if shards cannot be written there."""
+    if not (folder if folder.is_dir() else folder.parent).is_dir() or (folder.exists() and not folder.is_dir()):
+        raise click.BadParameter(f"{folder} is not a folder, and cannot become one", param_hint="--output")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "shards.json").is_file():
+        raise click.BadParameter(
+            f"{folder} is not empty, and no shards of features are in it; give another folder", param_hint="--output"
+        )
+
+
+def write_shards(
+    folder: Path, model: Path, features: "PooledFeatures", images: "Images", n_features: int, stages: Stages
+) -> tuple[int, int]:
+    """Compute the shards that are not there yet: how many they are, and how many there are in all."""
+    import numpy as np
+
+    from poolwise.images.rows import RowsOf
+
+    size = max(1, _BYTES_PER_SHARD // (4 * n_features))
+    about = {"model": _digest(model), "images": _digest_of_names(images), "rows": len(images), "features": n_features}
+    size = _begin(folder, {**about, "images_per_shard": size})
+    shards = list(enumerate(spans(len(images), size)))
+    missing = [(number, rows) for number, rows in shards if not (folder / f"{number:0{_DIGITS}}.npy").exists()]
+    if not missing:
+        return 0, len(shards)
+    source = RowsOf(images, np.concatenate([np.arange(rows.start, rows.stop) for _, rows in missing]))
+    waiting, filled = np.empty((size, n_features), np.float32), 0
+    left = iter(missing)
+    number, rows = next(left)
+    with stages.stage("transform", len(source)) as update:
+        for seen, X in features.transform_blocks(source):
+            while len(X):
+                some = X[: rows.stop - rows.start - filled]
+                waiting[filled : filled + len(some)] = some
+                filled, X = filled + len(some), X[len(some) :]
+                if filled == rows.stop - rows.start:
+                    _write(folder / f"{number:0{_DIGITS}}", waiting[:filled], rows, images)
+                    filled, (number, rows) = 0, next(left, (number, rows))
+            update(seen.stop)
+    return len(missing), len(shards)
+
+
+def _begin(folder: Path, about: dict[str, Any]) -> int:
+    """Images per shard: of the shards that are there, which must be of the same."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "shards.json"
+    if not path.exists():
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        size = int(found["images_per_shard"])
+        other = [name for name in ("model", "images", "rows", "features") if found[name] != about[name]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} does not describe shards of features; give another folder") from error
+    if other or size < 1:
+        raise ValueError(
+            f"the shards in {folder} are of another {' and other '.join(other) or 'size'}; give another folder, or remove it"
+        )
+    return size
+
+
+def _write(path: Path, X: "Array", rows: slice, images: "Images") -> None:
+    import numpy as np
+
+    with (
+        replacing(path.with_suffix(".csv")) as temporary,
+        temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="") as text,
+    ):
+        writer = csv.writer(text)
+        writer.writerow(["row", "path"])
+        writer.writerows(zip(range(rows.start, rows.stop), images.names[rows], strict=True))
+    with replacing(path.with_suffix(".npy")) as temporary, temporary.open("wb") as file:
+        np.save(file, X)
+
+
+def _digest(path: Path) -> str:
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BYTES_READ):
+            found.update(block)
+    return found.hexdigest()
+
+
+def _digest_of_names(images: "Images") -> str:
+    """Of their names and shape; what is in the files is not looked at."""
+    found = hashlib.sha256(repr(images.shape).encode())
+    for name in images.names:
+        found.update(os.fsencode(str(name)) + b"\n")
+    return found.hexdigest()

@@ -1,0 +1,62 @@
+"""What all shards of a map need, on its way to the workers.
+
+A value goes as one task that has the value in itself: the scheduler keeps it, so that a worker that dies takes nothing with it.
+What is larger than a few megabytes goes in pieces, one task each; what is larger than `MOST_BYTES` is refused. Arrays of files
+go as names (`poolwise.support.mapped`).
+"""
+
+from typing import Any
+
+from distributed import Client, Future
+from distributed.protocol import deserialize, serialize
+
+from poolwise.engine.errors import ClusterError
+from poolwise.support.blocks import spans
+
+MOST_BYTES = 100 << 20
+_BYTES_PER_PIECE = 4 << 20
+_BYTES_IN_TASKS = 2 << 20
+
+
+def send(client: Client, value: Any, name: str, times: int = 0) -> Any:
+    """A future of the value; or the value, where so many tasks may as well have it in themselves. ClusterError: too large."""
+    header, frames = serialize(value, serializers=("pickle",), on_error="raise")
+    views = [memoryview(frame).cast("B") if memoryview(frame).nbytes else memoryview(b"") for frame in frames]
+    size = sum(view.nbytes for view in views)
+    if size > MOST_BYTES:
+        raise ClusterError(
+            f"{size / 1e6:,.0f} MB of {name} are in this process's memory, and at most {MOST_BYTES / 1e6:,.0f} MB are sent to "
+            f"a cluster. Store images where the workers see them, np.save('images.npy', images), and give "
+            f"open_images('images.npy') or np.load('images.npy', mmap_mode='r'); or give a folder of files"
+        )
+    if 0 < size * times <= _BYTES_IN_TASKS:
+        return value
+    key = f"send-{name}"
+    if size <= _BYTES_PER_PIECE:
+        return _submit(client, _whole, header, [bytes(view) for view in views], key=key)
+    pieces = [
+        _submit(client, _same, bytes(view[part]), key=key) for view in views for part in spans(len(view), _BYTES_PER_PIECE)
+    ]
+    return _submit(client, _joined, header, [len(view) for view in views], pieces, key=key)
+
+
+def _submit(client: Client, function: Any, *arguments: Any, key: str) -> Future:
+    from uuid import uuid4
+
+    return client.submit(function, *arguments, key=f"{key}-{uuid4().hex}")
+
+
+def _same(piece: bytes) -> bytes:
+    return piece
+
+
+def _whole(header: Any, frames: list[bytes]) -> Any:
+    return deserialize(header, frames)
+
+
+def _joined(header: Any, lengths: list[int], pieces: list[bytes]) -> Any:
+    content, frames, start = memoryview(b"".join(pieces)), [], 0
+    for length in lengths:
+        frames.append(content[start : start + length])
+        start += length
+    return deserialize(header, frames)

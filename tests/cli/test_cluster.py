@@ -1,0 +1,68 @@
+"""--cluster: the same results from worker processes, and errors in words."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from small import QUICK
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'poolwise[dask]'")
+
+
+@pytest.fixture(scope="module")
+def address():
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as workers:
+        yield workers.scheduler_address
+
+
+def test_fit_gives_the_same_model(poolwise, made, tmp_path, address):
+    output = tmp_path / "model.safetensors"
+    done = poolwise("fit", made.train, "-o", output, *QUICK, "--candidates", "24", "--cluster", address)
+    assert done.code == 0, done.err
+    expected, found = load_file(made.chosen), load_file(output)
+    assert expected.keys() == found.keys()
+    for name, array in found.items():
+        assert np.array_equal(array, expected[name]), name
+
+
+def test_transform_predict_and_evaluate_give_the_same(poolwise, made, tmp_path, address):
+    found = {}
+    for name, words in (("here", ()), ("there", ("--cluster", address))):
+        output = tmp_path / f"{name}.npy"
+        assert poolwise("transform", made.model, made.test, "-o", output, "--quiet", *words).code == 0
+        labels = poolwise("predict", made.model, made.test, "--quiet", *words)
+        counts = poolwise("evaluate", made.model, made.test, "--quiet", *words)
+        assert (labels.code, counts.code) == (0, 0)
+        found[name] = output.read_bytes(), labels.out, counts.out.partition("class")[2]
+    assert found["here"] == found["there"]
+
+
+def test_processes_of_this_machine(poolwise, made, tmp_path):
+    for words in ((), ("--cluster", "local:1")):
+        output = tmp_path / f"{len(words)}.npy"
+        assert poolwise("transform", made.features, made.test, "-o", output, "--quiet", *words).code == 0
+    assert (tmp_path / "0.npy").read_bytes() == (tmp_path / "2.npy").read_bytes()
+
+
+@pytest.mark.parametrize("where", ["local:0", "local:many", "host:8786", ""])
+def test_what_is_no_cluster_is_refused(poolwise, made, where):
+    done = poolwise("predict", made.model, made.test, "--cluster", where)
+    assert done.code == 2
+    assert "a cluster is an address such as tcp://HOST:8786, or local:4" in " ".join(done.err.split())
+
+
+def test_no_scheduler_is_an_error_in_words(poolwise, made, monkeypatch):
+    monkeypatch.setattr("poolwise.engine.connecting._SECONDS_TO_CONNECT", 0.5)
+    done = poolwise("predict", made.model, made.test, "--quiet", "--cluster", "tcp://127.0.0.1:9")
+    assert done.code == 3
+    assert "there is no scheduler at tcp://127.0.0.1:9" in done.err
+
+
+def test_without_dask_the_extra_is_named(poolwise, made, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr("poolwise.cli.clusters.find_spec", lambda name: None if name == "distributed" else find(name))
+    done = poolwise("predict", made.model, made.test, "--cluster", "local:2")
+    assert done.code == 2
+    assert "pip install 'poolwise[dask]'" in done.err

@@ -1,0 +1,90 @@
+"""`transform -o FOLDER`: shards written once and whole, and a second run that goes on where the first stopped."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from poolwise import PooledFeatures, load
+from poolwise.images import open_images
+
+
+@pytest.fixture
+def eleven(monkeypatch):
+    """Eleven images of 32 features in a shard."""
+    monkeypatch.setattr("poolwise.cli.shards._BYTES_PER_SHARD", 11 * 32 * 4)
+
+
+def transform(poolwise, made, folder, *words):
+    return poolwise("transform", made.model, made.test, "-o", folder, "--json", "--quiet", *words)
+
+
+def shards_of(folder):
+    return np.concatenate([np.load(path) for path in sorted(folder.glob("*.npy"))])
+
+
+def test_shards_hold_what_the_library_computes(made, poolwise, tmp_path, eleven):
+    done = transform(poolwise, made, tmp_path / "shards")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["shards"] == json.loads(done.out)["written"] == 3
+    images = open_images(made.test)
+    assert [len(np.load(path)) for path in sorted((tmp_path / "shards").glob("*.npy"))] == [11, 11, 8]
+    assert np.array_equal(shards_of(tmp_path / "shards"), load(made.model)[0].transform(images))
+    rows = []
+    for path in sorted((tmp_path / "shards").glob("*.csv")):
+        with path.open(newline="") as file:
+            rows += list(csv.DictReader(file))
+    assert [row["path"] for row in rows] == images.names
+    assert [int(row["row"]) for row in rows] == list(range(30))
+
+
+def test_a_run_that_stopped_is_completed(made, poolwise, tmp_path, eleven, monkeypatch):
+    folder = tmp_path / "shards"
+    blocks, seen = PooledFeatures.transform_blocks, []
+
+    def stopping(self, images):
+        for rows, X in blocks(self, images):
+            yield rows, X[:15]
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PooledFeatures, "transform_blocks", stopping)
+        assert transform(poolwise, made, folder).code == 130
+    assert sorted(path.name for path in folder.iterdir()) == ["00000.csv", "00000.npy", "shards.json"]
+    first = (folder / "00000.npy").stat()
+
+    def counting(self, images):
+        seen.append(len(images))
+        return blocks(self, images)
+
+    monkeypatch.setattr(PooledFeatures, "transform_blocks", counting)
+    assert json.loads(transform(poolwise, made, folder).out)["written"] == 2
+    assert seen == [19]
+    assert (folder / "00000.npy").stat().st_mtime_ns == first.st_mtime_ns
+    assert np.array_equal(shards_of(folder), load(made.model)[0].transform(open_images(made.test)))
+    (folder / "00001.npy").unlink()
+    assert json.loads(transform(poolwise, made, folder).out)["written"] == 1
+    assert json.loads(transform(poolwise, made, folder).out)["written"] == 0
+    assert np.array_equal(shards_of(folder), load(made.model)[0].transform(open_images(made.test)))
+
+
+def test_shards_of_something_else_are_left_alone(made, poolwise, tmp_path):
+    folder = tmp_path / "shards"
+    assert transform(poolwise, made, folder).code == 0
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    done = poolwise("transform", made.features, made.test, "-o", folder, "--quiet")
+    assert (done.code, "are of another model" in done.err) == (3, True)
+    done = poolwise("transform", made.model, made.train, "-o", folder, "--quiet")
+    assert (done.code, "are of another images and other rows" in done.err) == (3, True)
+    assert before == {path: path.read_bytes() for path in folder.iterdir()}
+    (folder / "shards.json").write_text("[]")
+    assert "does not describe shards" in transform(poolwise, made, folder).err
+
+
+def test_a_folder_with_something_else_is_refused(made, poolwise, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    for folder in (tmp_path / "mine", tmp_path / "no" / "shards"):
+        assert transform(poolwise, made, folder).code == 2
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]

@@ -50,6 +50,12 @@ def C(responses) -> np.ndarray:
 
 
 @pytest.fixture
+def every_stage(monkeypatch):
+    """Also stages that take less than two seconds have a line."""
+    monkeypatch.setattr("poolwise.support.progress._QUIET_SECONDS", 0.0)
+
+
+@pytest.fixture
 def engine():
     from poolwise.engine.threads import Threads
 

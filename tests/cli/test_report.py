@@ -163,7 +163,7 @@ def test_fit_with_a_report(made, poolwise, tmp_path):
 
 def test_demo_with_a_report(poolwise, tmp_path):
     page = tmp_path / "r.html"
-    more = ("--codes", "4", "--runs", "1", "--jobs", "1", "--quiet", "--json")
+    more = ("--codes", "4", "--runs", "1", "--quiet", "--json")
     done = poolwise("demo", "-o", tmp_path / "d.png", "--report", page, "--trials", "0", *more)
     assert done.code == 0
     assert json.loads(done.out)["report"] == str(page)

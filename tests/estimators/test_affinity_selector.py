@@ -90,7 +90,7 @@ def test_same_seed_same_columns_on_any_number_of_threads(X):
     assert len({run.exemplar_.tobytes() for run in runs}) == 1
 
 
-def test_progress_goes_to_stderr_and_only_if_asked(X, capsys):
+def test_progress_goes_to_stderr_and_only_if_asked(X, capsys, every_stage):
     AffinitySelector(5, random_state=0).fit(X)
     assert capsys.readouterr() == ("", "")
     AffinitySelector(5, random_state=0, verbose=1).fit(X)

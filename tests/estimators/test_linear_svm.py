@@ -265,7 +265,7 @@ def test_in_a_pipeline_after_pooled_features(photos):
     assert model.score(photos, labels) > 0.5
 
 
-def test_progress_goes_to_stderr_and_only_if_asked(capsys):
+def test_progress_goes_to_stderr_and_only_if_asked(capsys, every_stage):
     X, y = load_iris(return_X_y=True)
     LinearSVM().fit(X, y)
     assert capsys.readouterr() == ("", "")

@@ -153,7 +153,7 @@ def test_deep_parameters_are_there_for_words_and_for_objects():
 def test_shallow_parameters_are_those_of_the_constructor():
     names = set(inspect.signature(PooledFeatures).parameters)
     assert PooledFeatures().get_params(deep=False).keys() == names
-    assert len(names) == 19
+    assert len(names) == 20
 
 
 def test_what_takes_no_place_has_no_parameters():

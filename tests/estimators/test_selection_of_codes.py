@@ -305,7 +305,7 @@ def test_memory_of_fit_is_that_of_the_covariance_not_of_the_images(photos):
     assert fit[1] - fit[0] < 200_000
 
 
-def test_it_reports_how_selection_went(photos, capsys):
+def test_it_reports_how_selection_went(photos, capsys, every_stage):
     model = paper_features(**PDL, verbose=1).fit(photos)
     assert {"covariance", "selection", "projection"} <= set(model.timings_)
     assert model.selection_.propagation.converged

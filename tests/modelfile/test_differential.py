@@ -56,6 +56,8 @@ def arrays_of_features(model):
         "layers.0.spread": layer.scale.spread,
         "layers.0.projection": None if layer.projection is None else layer.projection.T,
     }
+    if layer.statistics is not None:
+        arrays |= {"layers.0.statistics_mean": layer.statistics.mean, "layers.0.statistics_spread": layer.statistics.spread}
     if candidates is not None:
         arrays |= {
             "candidates.codes": candidates.codes,

@@ -178,7 +178,8 @@ def test_parameters_of_format_1_become_those_of_parts(golden, tmp_path):
     nested = {
         "descriptor__size": (5, 4), "descriptor__stride": 2, "descriptor__contrast": "variance", "descriptor__offset": 3.0,
         "whitening__form": "variance", "whitening__offset": 0.5, "whitening__rank": None,
-        "symmetry": None, "bands": None, "nodata": None, "dictionary__method": "omp1", "dictionary__init": "noise",
+        "symmetry": None, "bands": None, "statistics": False, "nodata": None, "dictionary__method": "omp1",
+        "dictionary__init": "noise",
         "dictionary__max_iter": 7, "dictionary__tol": 0.0, "encoder__alpha": 0.1, "encoder__two_sided": False,
         "pooling__root": False,
         "pooling__how": "max", "pooling__grid": [1, (2, 3)], "scale__form": "cell", "scale__offset": 0.0, "projection": None,

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from poolwise import ZCA, Patches, Pool, PooledFeatures, SecondOrder, Standardize, Threshold, load, save
+from poolwise import ZCA, KMeans, Patches, Pool, PooledFeatures, SecondOrder, Standardize, Threshold, load, save
 from poolwise.method.dictionaries import DICTIONARIES
 from poolwise.method.presets import PRESETS
 from poolwise.method.selection import WAYS
@@ -26,7 +26,10 @@ from forge import arrays_of, read, same, sign, state
 from settings import QUICK, paper_features
 
 PDL = {**QUICK, "n_candidates": 40}
-PRESET_PARTS = [{**parts, "n_patches": 3000, "dictionary": parts["dictionary"].but(max_iter=5)} for parts in PRESETS.values()]
+PRESET_PARTS = [{**parts, "n_patches": 3000} for parts in PRESETS.values()]
+for parts in PRESET_PARTS:
+    if isinstance(parts["dictionary"], KMeans):
+        parts["dictionary"] = parts["dictionary"].but(max_iter=5)
 PLAIN = {"encoder": Threshold(0.2, True), "descriptor": Patches(6, offset=0.1), "pooling": Pool("average", grid=[1, (1, 2)])}
 NUMPY = {
     "n_codes": np.int64(8),

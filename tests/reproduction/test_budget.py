@@ -62,7 +62,7 @@ def test_a_data_set_that_is_not_here_is_left_out_with_a_reason(tmp_path):
 
 
 def test_bands_of_eurosat_have_one_scale(tmp_path, rng):
-    x = rng.integers(0, 4000, (12, 8, 8, 13)).astype(np.uint16) * np.arange(1, 14, dtype=np.uint16)
+    x = rng.integers(0, 4000, (12, 32, 32, 13)).astype(np.uint16) * np.arange(1, 14, dtype=np.uint16)
     y = np.arange(12) % 3
     np.savez(tmp_path / "eurosat32.npz", x_train=x, y_train=y, x_test=x[:4], y_test=y[:4])
     data = protocols.PROTOCOLS["eurosat"].load(tmp_path)

@@ -128,7 +128,7 @@ def found(home: Path) -> Found:
 
 def decode(folder: Path, birds: Birds, rows: Array, size: int, update: Update | None = None) -> Array:
     """The crops of these rows, (rows, size, size, 3) uint8, file by file; ImageError for one that is not an image."""
-    read = Decoder()
+    read = Decoder(grey=False)  # a few of its files are grey
     images = np.empty((len(rows), size, size, 3), np.uint8)
     for done, row in enumerate(rows):
         path = folder / "images" / birds.names[row]

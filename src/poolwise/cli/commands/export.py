@@ -126,7 +126,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     if given["as_json"]:
         print_json(result)
     else:
-        click.echo(f"{output}: {result['bytes'] / 1e6:.1f} MB")
+        click.echo(f"{output}: {result['bytes'] / 1e6:.1f} MB" + "; open it in a browser" * (writer is _PAGE))
         for name, shape in {**result.get("input", {}), **result.get("outputs", {})}.items():
             click.echo(f"  {name:<14}{' × '.join(map(str, shape))}")
 

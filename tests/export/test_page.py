@@ -82,6 +82,7 @@ def test_200_codes_take_less_than_a_megabyte(rng, written):
         ({"pooling": MaxProducts(1)}, "MaxProducts"),
         ({"pooling": SecondOrder(1, "log")}, "log"),
         ({"pooling": SecondOrder(1, offset=1e-5)}, "offset"),
+        ({"nodata": 300}, "pixels without data, for nodata=300"),
     ],
 )
 def test_what_a_page_cannot_compute_is_refused_by_name(fitted, tmp_path, settings, named):

@@ -105,13 +105,17 @@ def _choose_bands(asked: Any, seen: Seen, images: Array | ImageSource, image_sha
     return learn_bands(images) if isinstance(asked, str) else bands_of_ranges(asked, seen.shape[2])
 
 
-def in_auto_bands(images: Array | ImageSource) -> Array | ImageSource:
-    """Images (n, H, W, c) as `PooledFeatures(bands="auto")` learns from them."""
+def in_auto_bands(images: Array | ImageSource, nodata: Nodata = None) -> Array | ImageSource:
+    """Images (n, H, W, c) as `PooledFeatures(bands="auto", nodata=nodata)` learns from them."""
     few = images[np.unique(np.linspace(0, len(images) - 1, _IMAGES_LOOKED_AT, dtype=np.int64))]
-    low, high = (0.0, LARGEST) if images.dtype == np.uint8 else _range(np.asarray(few))
+    low, high = (0.0, LARGEST) if images.dtype == np.uint8 else _range(np.asarray(few), nodata)
     H, W, c = images.shape[1:]
-    bands = _choose_bands(AUTO, Seen(images, (H, W, c), False, high - low, low=low), images, None)
-    return images if bands is None else Banded(images, bands)
+    given: Array | ImageSource = images
+    if nodata is not None:
+        warn_of_type(images.dtype, nodata)
+        given = Masked(images, nodata)
+    bands = _choose_bands(AUTO, Seen(images, (H, W, c), False, high - low, low=low), given, None)
+    return given if bands is None else Banded(given, bands)
 
 
 def _is_wide(seen: Seen) -> bool:

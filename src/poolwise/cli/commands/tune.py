@@ -226,19 +226,9 @@ def _fit_line(reading: Reading, search: "Search", seed: int, target: str | None)
     words += reading.words
     words += ["--on-error", "skip"] * (reading.on_error == "skip")
     words += ["--max-pixels", f"{reading.max_pixels}"] * (reading.max_pixels != Reading.max_pixels)
-    words += [] if reading.nodata is None else ["--nodata", _spelled(reading.nodata)]
+    words += [] if reading.nodata is None else ["--nodata", option_value(reading.nodata)]
     words += ["--classifier", "none"] * search.numbers
     return f"{shlex.join(words)} {search.chosen.setting.options} --seed {seed}"
-
-
-def _spelled(nodata: "str | float") -> str:
-    """As --nodata takes it, with all digits.
-
-    >>> _spelled(0.0), _spelled(-3.4028234663852886e38)
-    ('0', '-3.4028234663852886e+38')
-    """
-    short = option_value(nodata)
-    return short if isinstance(nodata, str) or float(short) == nodata else repr(nodata)
 
 
 def _classifier(n_jobs: int | None, quiet: bool, *, cv: bool) -> "LinearClassifier":

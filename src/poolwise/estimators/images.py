@@ -17,7 +17,7 @@ from poolwise.method.masked import Masked
 from poolwise.method.pooling import Pooling
 from poolwise.method.pooling.cells import cut_cells
 from poolwise.method.recipe import PARAMETERS
-from poolwise.support.missing import Nodata
+from poolwise.support.missing import Nodata, unmasked
 from poolwise.support.parameters import AUTO, LARGEST_REAL, NAME, ParameterWarning
 from poolwise.support.types import Array, ImageSource
 from poolwise.support.warning import warn_user
@@ -60,6 +60,7 @@ def look_at(estimator: BaseEstimator, X: Any, offset: float, fitted: Shape | Non
     if isinstance(X, Banded | Masked):  # by an earlier look
         return _look_at_source(estimator, X, fitted, "nan")
     nodata = checked_nodata(estimator.nodata, X)
+    X = unmasked(X, nodata)
     if isinstance(X, ImageSource):
         seen = _look_at_source(estimator, X, fitted, nodata)
     else:

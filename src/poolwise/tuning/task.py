@@ -7,6 +7,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from poolwise.estimators.images import in_auto_bands, opened
 from poolwise.estimators.missing import checked_nodata
+from poolwise.support.missing import unmasked
 from poolwise.support.parameters import ParameterError
 from poolwise.support.types import Array, ImageSource
 from poolwise.tuning.splits import Task
@@ -27,7 +28,7 @@ def as_task(images: Any, labels: Any = None, *, numbers: bool | None = None, nod
     images = opened(images, with_labels=True, nodata=nodata)
     nodata = checked_nodata(getattr(images, "nodata", None) if nodata is None else nodata, images)
     if not isinstance(images, ImageSource):
-        images = np.asarray(images)
+        images = np.asarray(unmasked(images, nodata))
         if images.ndim not in (3, 4) or images.dtype.kind not in "uifb" or 0 in images.shape:
             raise ValueError(
                 f"expected images of shape (n, height, width, channels), or (n, height, width) for grey ones; got shape "

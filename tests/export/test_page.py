@@ -72,6 +72,7 @@ def test_200_codes_take_less_than_a_megabyte(rng, written):
     assert len(written(make_pipeline(features, svm)).encode()) < 1_000_000
 
 
+@pytest.mark.filterwarnings("ignore:pixels of type uint8 are never")
 @pytest.mark.parametrize(
     ("settings", "named"),
     [

@@ -124,6 +124,7 @@ def test_what_an_estimator_has_learned_beyond_what_is_known_is_refused(model, mo
         to_onnx(model)
 
 
+@pytest.mark.filterwarnings("ignore:1 of 30 images have no patch")
 @pytest.mark.parametrize("nodata", [0, "nan"])
 def test_pixels_without_data_are_refused_by_name(images, nodata):
     model = PooledFeatures(**QUICK | {"nodata": nodata}).fit(images.astype(np.float32))

@@ -42,7 +42,8 @@ def photos():
 @pytest.fixture(scope="module")
 def classifier(photos):
     images, names = photos[0]
-    features = PooledFeatures(16, 48, symmetry="mirror", encoder=Threshold((0.25, 1.0), two_sided=True), **QUICK)
+    encoder = Threshold((0.25, 1.0), two_sided=True)
+    features = PooledFeatures(16, 48, symmetry="mirror", encoder=encoder, statistics=True, **QUICK)
     return make_pipeline(features, LinearSVM(n_jobs=1)).fit(images, names)
 
 

@@ -7,7 +7,7 @@ import pytest
 from markdown_it import MarkdownIt
 from sklearn.pipeline import make_pipeline
 
-from poolwise import LinearSVM, PooledFeatures, save
+from poolwise import LinearSVM, Patches, PooledFeatures, StackedFeatures, save
 from poolwise.report.card import escaped
 
 from small import QUICK
@@ -30,6 +30,7 @@ def test_without_images(poolwise, made):
     assert "<td>images</td>\n<td>60</td>" in page
     assert "poolwise predict model.safetensors images -o labels.csv" in page
     assert "poolwise export model.safetensors -o model.onnx" in page
+    assert "poolwise export model.safetensors -o page.html" in page
     assert "million multiplications" in page
     assert "roots" not in page
     assert str(made.home) not in done.out
@@ -61,7 +62,33 @@ def test_features_alone_and_what_cannot_be_exported(poolwise, made, tmp_path):
     assert poolwise("fit", made.train, "-o", tmp_path / "llc.safetensors", *words, *more).code == 0
     out = poolwise("card", tmp_path / "llc.safetensors", "--quiet").out
     assert "It cannot be exported to ONNX: encoder='llc'" in out
+    assert "It cannot be exported as a page for browsers: a page cannot compute LLC" in out
     assert "matrix roots or logarithms are not counted" in out
+
+
+@pytest.mark.parametrize(
+    ("settings", "channels", "reasons"),
+    [
+        ({"nodata": 0}, 3, {"ONNX": "nodata=0", "a page for browsers": "a page does not leave out pixels without data"}),
+        ({}, 5, {"a page for browsers": "a page reads pictures of 1 or 3 channels; this model is for 5"}),
+        ({"statistics": True}, 1, {}),
+        ("stack", 3, {"a page for browsers": "a page runs a PooledFeatures"}),
+    ],
+)
+def test_whether_it_can_be_exported_is_what_export_does(poolwise, rng, tmp_path, settings, channels, reasons):
+    images, few = rng.integers(1, 256, (20, 12, 12, channels), dtype=np.uint8), {"n_patches": 500, "random_state": 0}
+    one = [PooledFeatures(4, None, pooling="max", descriptor=Patches(size), **few) for size in (4, 2)]
+    model = StackedFeatures(one) if settings == "stack" else one[0].set_params(**settings)
+    path = tmp_path / "model.safetensors"
+    save(model.fit(images), path)
+    card = poolwise("card", path, "--quiet").out
+    found = dict(re.findall(r"It cannot be exported (?:to|as) (ONNX|a page for browsers): (.*)", card))
+    assert found.keys() == reasons.keys()
+    assert all(found[name].replace("\\", "").startswith(reason) for name, reason in reasons.items())
+    for ending, name in ((".onnx", "ONNX"), (".html", "a page for browsers")):
+        done = poolwise("export", path, "-o", tmp_path / f"made{ending}", "--quiet")
+        assert (done.code == 0) == (name not in reasons), done.err
+        assert (f"-o {'model' if name == 'ONNX' else 'page'}{ending}" in card) == (done.code == 0)
 
 
 def test_hostile_labels_and_names_show_as_text(poolwise, photos, tmp_path):
@@ -84,9 +111,11 @@ def test_hostile_labels_and_names_show_as_text(poolwise, photos, tmp_path):
         "per_class": {name: {"accuracy": 0.5, "images": 10} for name in HOSTILE},
         "confusion": counts.tolist(),
     }
-    card = model_card(path.name, summarize(path, described), part_lines(described), {}, refused=None, evaluation=evaluation)
+    refused = {".onnx": "<b>`no`</b> [a](b)", ".html": None}
+    card = model_card(path.name, summarize(path, described), part_lines(described), {}, refused=refused, evaluation=evaluation)
     page = rendered(card)
-    for tag in ("<script", "<img", "<i>", "<a ", "<blockquote", "<strong>c"):
+    assert "&lt;b&gt;`no`&lt;/b&gt; [a](b)." in page
+    for tag in ("<b>", "<script", "<img", "<i>", "<a ", "<blockquote", "<strong>c"):
         assert tag not in page
     assert page.count("<li>") == rendered(card.replace("1. #", "")).count("<li>")
     assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 5

@@ -7,8 +7,8 @@ def test_it_writes_a_page(poolwise, made, tmp_path):
     done = poolwise("export", made.model, "-o", tmp_path / "page.html", "--json", "--quiet")
     assert (done.code, done.err) == (0, "")
     result = json.loads(done.out)
-    size = (tmp_path / "page.html").stat().st_size
-    assert result == {"output": str(tmp_path / "page.html"), "bytes": size, "classifier": True}
+    page = tmp_path / "page.html"
+    assert result == {"output": str(page), "bytes": page.stat().st_size, "classifier": True}
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<h1>model</h1>" in html
     assert str(made.home) not in html
@@ -31,13 +31,13 @@ def test_pictures_are_cut_as_those_of_the_fit_were(poolwise, made, tmp_path):
 def test_features_alone(poolwise, made, tmp_path):
     done = poolwise("export", made.features, "-o", tmp_path / "page.html")
     assert done.code == 0
-    assert done.out.endswith("MB; open it in a browser\n")
+    assert done.out == f"{tmp_path / 'page.html'}: 0.1 MB; open it in a browser\n"
     assert '"classes":null' in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_names_that_are_none(poolwise, made, tmp_path):
     done = poolwise("export", made.model, "-o", tmp_path / "page.txt")
     assert done.code == 2
-    assert "does not end in .onnx or .html" in done.err
+    assert "does not end in .onnx or .html or .htm" in done.err
     assert poolwise("export", made.home / "none.safetensors", "-o", tmp_path / "page.html").code == 3
     assert poolwise("export", made.model, "-o", made.home / "none" / "page.html").code == 2

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from poolwise import ZCA, KMeans, load
+from poolwise import ZCA, KMeans, Pool, PooledFeatures, load, save
 from poolwise.images import open_images
 from poolwise.method.descriptors.patches import draw_tiles
 from poolwise.report import draw_clusters, draw_codes
@@ -42,6 +42,27 @@ def test_each_part_has_a_line_with_its_parameters(made, poolwise):
     assert lines["encoder"] == "threshold, alpha 0.25, two sided no"
     assert lines["pooling"] == "average, grid 2x2, root no"
     assert lines["scale"] == "shared, offset 0.01"
+    assert (lines["bands"], lines["statistics"], lines["nodata"]) == ("as they are", "none", "none")
+
+
+@pytest.mark.parametrize(("nodata", "shown"), [(float("nan"), "nan"), (-3.4028234663852886e38, "-3.4028234663852886e+38")])
+def test_bands_statistics_and_nodata(poolwise, rng, tmp_path, nodata, shown):
+    """Gains and shifts are those of the model; a number has all its digits."""
+    path = tmp_path / "m.safetensors"
+    pixels = rng.integers(0, 4000, (20, 12, 12, 8)).astype(np.float32)
+    ranges = [(0, 255), (0, 510), (100, 151), *[(-4000, 6000)] * 5]
+    settings = {"pooling": Pool("max", 2), "nodata": nodata, "bands": ranges, "statistics": True}
+    save(PooledFeatures(4, None, n_patches=500, random_state=0, **settings).fit(pixels), path)
+    done = poolwise("inspect", path)
+    lines = {line.split()[0]: line[12:] for line in done.out.splitlines()[2:]}
+    scaled = "scaled, 1 x + 0, 0.5 x + 0, 5 x - 500, 0.0255 x + 102, 0.0255 x + 102, 0.0255 x + 102 and 2 more"
+    assert lines["bands"] == scaled
+    assert lines["statistics"] == "32 of bands in each cell"
+    assert lines["nodata"] == shown
+    told = json.loads(poolwise("inspect", path, "--json").out)
+    assert (told["statistics"], told["nodata"]) == (4 * 32, "nan" if shown == "nan" else nodata)
+    gain, shift = np.array(told["bands"], np.float32).T
+    np.testing.assert_array_equal([gain, shift], [load(path).bands_.gain, load(path).bands_.shift])
 
 
 def test_json(made, poolwise):

@@ -53,6 +53,17 @@ def test_inspect_names_both_layers(poolwise, stack, tmp_path):
     assert (tmp_path / "codes.png").exists()
 
 
+def test_bands_are_those_of_images(poolwise, made, tmp_path):
+    """Their scale and statistics are of the first layer: the others see maps."""
+    path = tmp_path / "bands.safetensors"
+    found = poolwise("fit", made.train, "-o", path, "--layers", "2", *QUICK, "--bands", "standardize", "--statistics")
+    assert found.code == 0, found.err
+    first, second = load(path).steps[0][1].layers_
+    assert first.bands_ is not None
+    assert first.layer_.n_band_features == 4 * 4 * 3
+    assert (second.bands_, second.layer_.statistics) == (None, None)
+
+
 def test_what_does_not_go_together_is_refused_before_any_work(poolwise, made, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = poolwise("fit", made.train, "-o", "m.safetensors", "--layers", "2", *QUICK, "--mirror-training")

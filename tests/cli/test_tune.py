@@ -123,6 +123,25 @@ def test_an_interrupt_prints_the_table_and_fits_nothing(made, poolwise, monkeypa
     assert not (tmp_path / "best.safetensors").exists()
 
 
+def test_pixels_without_data_reach_the_model_and_the_fit_line(made, three_classes, poolwise, tmp_path):
+    images, labels = three_classes["train"]
+    images = images.astype(np.float32)
+    images[::4, :, 20:] = np.nan
+    np.savez(tmp_path / "x.npz", x_train=images, y_train=labels)
+    words = ("tune", tmp_path / "x.npz", "--member", "x_train", *QUICK[:2], "--trials", "2", "--jobs", "1", "--quiet")
+    refused = poolwise(*words)
+    assert refused.code == 3
+    assert "--nodata nan" in refused.err
+    done = poolwise(*words, "--nodata", "nan", "-o", tmp_path / "best.safetensors", "--json")
+    assert done.code == 0, done.err
+    line = shlex.split(json.loads(done.out)["fit"])
+    line[line.index("best.safetensors")] = str(tmp_path / "again.safetensors")
+    assert poolwise(*line[1:], "--patches", "3000", "--jobs", "1", "--quiet").code == 0
+    one, other = load(tmp_path / "best.safetensors"), load(tmp_path / "again.safetensors")
+    assert one[0].nodata == "nan"
+    np.testing.assert_array_equal(one[1].coef_, other[1].coef_)
+
+
 @pytest.fixture
 def table(made, three_classes, tmp_path):
     """A .csv of the training files with a column of numbers."""

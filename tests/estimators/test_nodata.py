@@ -10,6 +10,8 @@ from poolwise import Patches, Pool, PooledFeatures, SecondOrder, Sift, StackedFe
 from poolwise.analysis.excitation import excite
 from poolwise.engine.threads import Threads
 from poolwise.report.study import study
+from poolwise.support.missing import missing_pixels
+from poolwise.tuning.task import as_task
 
 FEW = {"n_patches": 1500, "random_state": 0, "n_jobs": 1}
 SETTINGS = {
@@ -230,3 +232,72 @@ def test_a_report_of_images_at_an_edge(edges):
     assert found.clusters.before is not None
     assert np.isfinite(found.clusters.before).all()
     assert found.regions.pixels.dtype == np.uint8
+
+
+class Slices:
+    """Something with shape, dtype and slices, which gives masked blocks, as netCDF4 does."""
+
+    def __init__(self, masked):
+        self.masked, self.shape, self.dtype = masked, masked.shape, masked.dtype
+
+    def __getitem__(self, rows):
+        return self.masked[rows]
+
+
+@pytest.mark.parametrize(("dtype", "nodata"), [(np.uint8, 0), (np.float32, "nan"), (np.float32, -9999)])
+def test_masks_of_numpy_are_missing_pixels(edges, dtype, nodata):
+    """One masked band of a pixel is enough; what is under the mask is not looked at, however images are given."""
+    x, missing, y = edges
+    number = np.nan if nodata == "nan" else nodata
+    expected = x.astype(dtype)
+    expected[missing, 2] = number
+    fitted = model(nodata).fit(expected, y)
+    X = fitted.transform(expected)
+    mask = np.zeros(x.shape, np.bool_)
+    mask[missing, 2] = True
+    masked = np.ma.masked_array(x.astype(dtype), mask)
+    if dtype == np.float32:
+        masked.data[mask] = 1e38  # too large for pixels
+    under = masked.data.copy()
+    np.testing.assert_array_equal(model(nodata).fit(masked, y).transform(masked), X)
+    ways = (
+        list(masked),
+        masked.reshape(30, -1),
+        open_images(masked, nodata=nodata),
+        open_images(list(masked), nodata=nodata),
+        open_images([(one, 0) for one in masked], nodata=nodata),
+        open_images(Slices(masked), nodata=nodata),
+        Slices(masked),
+    )
+    for given in ways:
+        np.testing.assert_array_equal(fitted.transform(given), X)
+    gathered = open_images(Slices(masked), nodata=nodata)[np.array([6, 3])]
+    np.testing.assert_array_equal(missing_pixels(gathered, nodata), missing[[6, 3]])
+    np.testing.assert_array_equal(gathered[~missing[[6, 3]]], expected[[6, 3]][~missing[[6, 3]]])
+    assert as_task(masked, y, nodata=nodata).images[:].tobytes() == as_task(expected, y, nodata=nodata).images[:].tobytes()
+    assert masked.data.tobytes() == under.tobytes()
+
+
+def test_masks_without_nodata_are_refused(edges):
+    x, missing, y = edges
+    masked = np.ma.masked_array(x, np.repeat(missing[..., None], 3, axis=3))
+    fitted, count = model(None).fit(x, y), f"{3 * missing.sum():,} numbers of the images are masked; give nodata"
+    for refused in (
+        lambda: model(None).fit(masked, y),
+        lambda: fitted.transform(masked),
+        lambda: fitted.transform(list(masked)),
+        lambda: as_task(masked, y),
+        lambda: open_images(masked)[:],
+        lambda: open_images(Slices(masked))[:],
+    ):
+        with pytest.raises(ValueError, match=count):
+            refused()
+    with pytest.raises(ValueError, match=r"numbers of the images are masked; give nodata"):
+        open_images([(one, 0) for one in masked])[:]
+    for nodata in ("nan", -9999, 0.5, 300):
+        with pytest.raises(ValueError, match=r"masked, and uint8 cannot hold nodata=.*, or the images as float32"):
+            model(nodata).fit(masked, y)
+    nothing = np.ma.masked_array(x, False)
+    np.testing.assert_array_equal(fitted.transform(nothing), fitted.transform(x))
+    with pytest.raises(ValueError, match="different shapes"):
+        fitted.transform([masked[0], masked[1, :5]])

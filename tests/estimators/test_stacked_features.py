@@ -94,6 +94,18 @@ def test_the_same_bits_on_any_number_of_threads(stack, photos):
     assert two.transform(photos).tobytes() == stack.transform(photos).tobytes()
 
 
+@pytest.mark.parametrize("later", ["auto", None])
+def test_scaled_bands_of_the_first_layer(photos, later):
+    """Images that are scaled by hand give the same; what a later layer learns from is what it sees in `transform`."""
+    bands = [(0, 100), (50, 255), (-10, 300)]
+    stack = StackedFeatures([first(bands=bands), second(bands=later)], map_cells=7).fit(photos)
+    X = stack.transform(photos)
+    scaled = stack.layers_[0].bands_(photos)
+    np.testing.assert_allclose(StackedFeatures([first(bands=None), second()], map_cells=7).fit(scaled).transform(scaled), X)
+    alone = second(bands=None).fit(Maps(stack.maps_[0], scaled))
+    np.testing.assert_allclose(alone.transform(Maps(stack.maps_[0], scaled)), X[:, -alone.layer_.n_features :], atol=1e-5)
+
+
 def test_a_fit_that_fails_leaves_the_stack_as_it_was(stack, photos):
     X = stack.transform(photos[:3])
     with pytest.raises(ValueError, match=r"images"):
@@ -107,6 +119,9 @@ def test_a_fit_that_fails_leaves_the_stack_as_it_was(stack, photos):
         (StackedFeatures([]), "layers must be 1 to 8"),
         (StackedFeatures([1]), "layers must be 1 to 8"),
         (StackedFeatures([first(), second(image_shape=(4, 4))]), "image_shape is for the first layer"),
+        (StackedFeatures([first(), second(statistics=True)]), "give statistics=True to the first alone"),
+        (StackedFeatures([first(), second(bands="standardize")]), "maps, whose numbers are like those of pixels already"),
+        (StackedFeatures([first(), second(bands=[(0, 100)] * 8)]), r"maps, .* leave out bands=\[\(0, 100\)"),
         (StackedFeatures([first()], map_cells=0), "map_cells must be"),
         (StackedFeatures([first()], output="both"), "output must be"),
     ],

@@ -22,6 +22,7 @@ QUICK = {
     "n_jobs": 1,
 }
 CANDIDATES = {"n_candidates": 12}
+STATISTICS = {"statistics": True}
 SECOND = {"n_codes": 4, "pooling": SecondOrder(2)}
 CONFIGURATIONS = {
     "paper": {},
@@ -69,6 +70,14 @@ CONFIGURATIONS = {
     "scale of its own": {"scale": Standardize("cell", 0.1)},
     "bands": {"bands": "standardize"},
     "ranges of bands": {"bands": [(0, 100), (50, 255), (-10, 300)]},
+    "statistics": STATISTICS,
+    "statistics, pyramid, cell": STATISTICS | {"pooling": Pool("average", [1, (2, 3)]), "scale": "cell"},
+    "statistics, no scale": STATISTICS | {"scale": None, "pooling": Pool("max", 3)},
+    "statistics, mirror": STATISTICS | {"symmetry": "mirror", "pooling": Pool("max", (2, 3))},
+    "statistics, dihedral": STATISTICS | {"symmetry": "dihedral", "pooling": Pool("average", [1, 3])},
+    "statistics, nystrom, bands": STATISTICS | CANDIDATES | {"bands": [(0, 100), (50, 255), (-10, 300)]},
+    "statistics, supervised": STATISTICS | CANDIDATES | {"selection": "supervised", "symmetry": "mirror"},
+    "statistics, second order": STATISTICS | SECOND | {"bands": "standardize"},
     "second order, root": SECOND,
     "second order, power": SECOND | {"pooling": SecondOrder(2, normalize="power")},
     "second order as it is": SECOND | {"pooling": SecondOrder(1, normalize=None)},
@@ -79,7 +88,10 @@ CONFIGURATIONS = {
     "second order, labels": SECOND | {"pooling": SecondOrder(2, directions=3, directions_by="labels")},
     "defaults": {"encoder": "auto", "pooling": "auto", "symmetry": "auto", "n_candidates": "auto"},
 }
-REFERENCE = ("paper", "mirror, stride", "triangle", "nearest", "no offset", "second order, root", "ranges of bands", "defaults")
+REFERENCE = (
+    *("paper", "mirror, stride", "triangle", "nearest", "no offset", "second order, root", "ranges of bands", "defaults"),
+    "statistics, mirror",
+)
 
 
 def session(model, **how):

@@ -6,7 +6,7 @@ import pytest
 from poolwise import ZCA, LinearSVM, Nearest, Patches, Pool, PooledFeatures, SecondOrder, Standardize, Threshold, Triangle
 from poolwise.export.layer_data import page_data
 
-SCRIPTS = ("product.js", "roots.js", "numerics.js")
+SCRIPTS = ("product.js", "roots.js", "bands.js", "numerics.js")
 RUN = """
 const result = given.map(({ spec, images, plain }) => {
   const layer = new Layer(spec, plain);
@@ -42,6 +42,16 @@ CASES = {
     "scale offset": {"scale": Standardize("cell", offset=0.5)},
     "nystrom": {"n_candidates": 24, "encoder": FOUR},
     "pca": {"n_candidates": 24, "projection": "pca"},
+    "statistics": {"statistics": True},
+    "statistics, mirror, pyramid": {"statistics": True, "symmetry": "mirror", "pooling": Pool("average", grid=[1, (2, 3)])},
+    "statistics, dihedral, cell": {"statistics": True, "symmetry": "dihedral", "scale": "cell"},
+    "statistics, nystrom, ranges": {
+        "statistics": True,
+        "n_candidates": 24,
+        "encoder": FOUR,
+        "bands": [(0, 255), (10, 200), (0, 510)],
+    },
+    "statistics, second order": {"statistics": True, "pooling": SecondOrder(2), "bands": "standardize"},
     "second order": {"pooling": SecondOrder(2)},
     "second order, mirrored": {"pooling": SecondOrder([1, 2]), "symmetry": "mirror"},
     "second order, power": {"pooling": SecondOrder([1, 2], "power")},
@@ -83,7 +93,17 @@ def test_features_are_the_librarys(computed, name, kind):
     np.testing.assert_allclose([one["features"] for one in found], want, rtol=0, atol=near * np.abs(want).max())
 
 
-@pytest.mark.parametrize("settings", [{}, {"n_candidates": 24}, {"pooling": SecondOrder(2, directions=7)}, {"encoder": FOUR}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"n_candidates": 24},
+        {"pooling": SecondOrder(2, directions=7)},
+        {"encoder": FOUR},
+        {"statistics": True},
+        {"statistics": True, "n_candidates": 24, "symmetry": "mirror"},
+    ],
+)
 @pytest.mark.parametrize("classes", [2, 4])
 def test_margins_are_the_librarys(node, fitted, few, settings, classes):
     images, names = few
@@ -120,11 +140,17 @@ const result = {
 
 
 @pytest.mark.parametrize(
-    "settings", [{"encoder": FOUR, "n_candidates": 24}, {"pooling": SecondOrder(2)}, {"encoder": Triangle()}]
+    "settings",
+    [
+        {"encoder": FOUR, "n_candidates": 24},
+        {"pooling": SecondOrder(2)},
+        {"encoder": Triangle()},
+        {"encoder": FOUR, "n_candidates": 24, "statistics": True},
+    ],
 )
 @pytest.mark.parametrize("classes", [2, 4])
 def test_scores_and_maps_of_codes(node, fitted, few, settings, classes):
-    """What codes add is the margin without its intercept; a map is the formula's activations."""
+    """What codes add is the margin without its intercept and what bands add; a map is the formula's activations."""
     images, names = few
     rows = np.isin(names, np.unique(names)[:classes])
     features = fitted(**settings)
@@ -135,7 +161,10 @@ def test_scores_and_maps_of_codes(node, fitted, few, settings, classes):
     spec = page_data(features, svm, svm.classes_.tolist())
     found = node(SCRIPTS, EXPLAIN, {"spec": spec, "pixels": images[0].ravel().tolist(), "wanted": wanted})
     intercept = np.ravel(svm.intercept_) if classes > 2 else svm.intercept_[0] * np.array([-1, 1])
-    np.testing.assert_allclose(np.sum(found["speak"], axis=1) + intercept, found["margins"], atol=1e-4)
+    of_bands = svm.coef_[:, layer.n_code_features :] @ features.transform(images[:1])[0, layer.n_code_features :]
+    assert np.abs(of_bands).max(initial=0) > 1e-2 or not layer.n_band_features
+    rest = intercept + (of_bands if classes > 2 else of_bands[0] * np.array([-1, 1]))
+    np.testing.assert_allclose(np.sum(found["speak"], axis=1) + rest, found["margins"], atol=1e-4)
     h, w = layer.positions
     P = layer.descriptor(images[:1].astype(float)).reshape(h * w, -1)
     F = layer.activations(P)
@@ -143,5 +172,6 @@ def test_scores_and_maps_of_codes(node, fitted, few, settings, classes):
     want = [F[:, some].sum(axis=1) for some in columns]
     np.testing.assert_allclose(found["maps"], want, atol=1e-4 * F.max())
     if not isinstance(layer.pooling, SecondOrder):
-        x = np.array(found["standard"]).reshape(layer.n_cells, -1)
+        outputs = layer.n_cells * layer.pooling.width(layer.n_outputs)
+        x = np.array(found["standard"])[:outputs].reshape(layer.n_cells, -1)
         np.testing.assert_allclose([found["above"][i] for i in wanted], [x[:, some].max() for some in columns], atol=1e-6)

@@ -89,7 +89,8 @@ def test_the_reference_evaluator_agrees(fitted, odd, name):
 def test_layers_on_layers(data, odd, output):
     images, labels = data
     second = PooledFeatures(**QUICK | {"descriptor": Patches(2)})
-    stack = StackedFeatures([PooledFeatures(**QUICK | {"symmetry": "mirror"}), second], map_cells=5, output=output, n_jobs=1)
+    first = PooledFeatures(**QUICK | {"symmetry": "mirror", "statistics": True})
+    stack = StackedFeatures([first, second], map_cells=5, output=output, n_jobs=1)
     model = make_pipeline(stack, LinearSVM(n_jobs=1)).fit(images, labels)
     found = run(model, planes(odd))
     agree(found["features"], stack.transform(odd))
@@ -133,6 +134,17 @@ def test_numbers_of_another_range(data, gain, level, offset):
     images[0] = level + 7 * gain
     model = PooledFeatures(**QUICK | {"bands": None, "descriptor": Patches(4, offset=offset)}).fit(images)
     agree(run(model, planes(images), dtype="float32")["features"], model.transform(images))
+
+
+@pytest.mark.filterwarnings("ignore:all pixels lie")
+def test_statistics_of_large_numbers_that_hardly_differ(data):
+    """Squares of such numbers have no digits left for their differences in float32."""
+    images = (data[0].astype(np.float32) / 50 + 60_000).astype(np.float32)
+    model = PooledFeatures(**QUICK | {"bands": None, "statistics": True}).fit(images)
+    codes = model.layer_.n_code_features
+    expected = model.transform(images)[:, codes:]
+    assert expected.std(axis=0).min() > 0.1
+    agree(run(model, planes(images), dtype="float32")["features"][:, codes:], expected)
 
 
 @pytest.mark.parametrize("size", [(12, 31), (40, 12), (37, 50), (5, 7), (12, 12)])

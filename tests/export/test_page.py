@@ -72,6 +72,7 @@ def test_200_codes_take_less_than_a_megabyte(rng, written):
     assert len(written(make_pipeline(features, svm)).encode()) < 1_000_000
 
 
+@pytest.mark.filterwarnings("ignore:pixels of type uint8 are never")
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
@@ -82,6 +83,7 @@ def test_200_codes_take_less_than_a_megabyte(rng, written):
         ({"pooling": MaxProducts(1)}, "MaxProducts"),
         ({"pooling": SecondOrder(1, "log")}, "log"),
         ({"pooling": SecondOrder(1, offset=1e-5)}, "offset"),
+        ({"nodata": 300}, "pixels without data, for nodata=300"),
     ],
 )
 def test_what_a_page_cannot_compute_is_refused_by_name(fitted, tmp_path, settings, named):

@@ -60,8 +60,10 @@ def test_parts_that_no_graph_expresses(photos, part, reason):
 
 
 def test_scaled_bands_of_a_later_layer_are_refused(images):
-    second = PooledFeatures(**QUICK | {"descriptor": Patches(2), "bands": [(0, 100)] * 5})
+    """A fit refuses them too; a stack that was changed afterwards has come around that."""
+    second = PooledFeatures(**QUICK | {"descriptor": Patches(2)})
     stack = StackedFeatures([PooledFeatures(**QUICK), second], map_cells=5).fit(images)
+    stack.layers_[1] = PooledFeatures(**QUICK | {"bands": [(0, 100)] * 3}).fit(images)
     with pytest.raises(ExportError, match="layer 1 of the stack has bands"):
         to_onnx(stack)
 
@@ -87,7 +89,6 @@ def test_a_parameter_that_is_not_known_is_refused_unless_it_has_its_default(imag
 
 
 def test_a_field_of_the_layer_that_is_not_known_is_refused(images, monkeypatch):
-    """Such as another branch's `statistics=True`."""
     mirrored = PooledFeatures(**QUICK | {"symmetry": "mirror"}).fit(images)
     fields = known._FIELDS[type(mirrored.layer_)]
     monkeypatch.setitem(known._FIELDS, type(mirrored.layer_), tuple(name for name in fields if name != "symmetry"))
@@ -120,6 +121,14 @@ def test_what_an_estimator_has_learned_beyond_what_is_known_is_refused(model, mo
     del model.nodata_
     monkeypatch.setitem(known._PARAMETERS, PooledFeatures, known._PARAMETERS[PooledFeatures] - {"n_codes"})
     with pytest.raises(ExportError, match=r"PooledFeatures\(n_codes=5\) is not known"):
+        to_onnx(model)
+
+
+@pytest.mark.filterwarnings("ignore:1 of 30 images have no patch")
+@pytest.mark.parametrize("nodata", [0, "nan"])
+def test_pixels_without_data_are_refused_by_name(images, nodata):
+    model = PooledFeatures(**QUICK | {"nodata": nodata}).fit(images.astype(np.float32))
+    with pytest.raises(ExportError, match=rf"nodata={nodata!r} cannot be exported: .*same patches of every image"):
         to_onnx(model)
 
 

@@ -92,3 +92,31 @@ def test_codes_are_those_of_a_fit_with_as_many_patches(small, selection):
         layer = learn_bank(setting, images, targets, seed=seed_of(0), engine=engine, stages=QUIET)
     fitted = setting.features(random_state=0, n_patches=banks.PATCHES, dictionary=KMeans(max_iter=ROUNDS)).fit(images, labels)
     np.testing.assert_array_equal(layer.codes, fitted.codes_)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        Setting(5, (1, 2), two_sided=True, symmetry="mirror"),
+        Setting(5, (2,), "max", selection="supervised"),
+        Setting(5, (1, 3), "power", scale_offset=1e-3),
+    ],
+    ids=lambda setting: setting.words,
+)
+def test_pixels_without_data_are_left_out_as_in_a_fit(small, setting):
+    """Codes, pooled numbers and their scale; an image without any data has features 0."""
+    images, labels = small[0][::3].astype(np.float32), small[1][::3]
+    images[::4, :, 9:] = images[1, :3, :5] = images[2] = np.nan
+    targets = np.where(labels[:, None] == np.unique(labels), 1.0, -1.0)
+    few = {"random_state": 0, "n_patches": banks.PATCHES, "dictionary": KMeans(max_iter=ROUNDS), "projection": None}
+    with pytest.warns(UserWarning, match="1 of 25 images have no patch"):
+        fitted = setting.features(nodata="nan", **few).fit(images, labels)
+    with Threads(1) as engine:
+        layer = learn_bank(setting, images, targets, seed=seed_of(0), engine=engine, stages=QUIET)
+        pooled = pool_images(dressed(layer, setting), images, engine=engine, stages=QUIET)
+        X = view(pooled, setting, setting, len(images))
+    np.testing.assert_array_equal(layer.codes, fitted.codes_)
+    assert not X[2].any()
+    with pytest.warns(UserWarning, match="1 of 25 images have no patch"):
+        expected = fitted.transform(images)
+    np.testing.assert_allclose(X, expected, atol=1e-4 * np.abs(expected).max())

@@ -1,10 +1,12 @@
 """`tune`: budgets, the same result on any number of threads, interrupts, stores, limits and errors."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import poolwise
-from poolwise import LinearSVM, tune
+from poolwise import LinearSVM, open_images, tune
 from poolwise.engine.threads import Threads
 from poolwise.support.progress import Stages
 from poolwise.tuning import evaluate
@@ -281,3 +283,54 @@ def test_second_order_multiplies_no_more_outputs_than_codes():
     beside = space.beside(fifty, "n_codes")
     assert {(one.n_codes, one.two_sided) for one in beside} == {(100, True), (100, False), (200, False)}
     assert all(one.encoder.sides * one.n_codes <= 200 for one in space.all_of(space.second))
+
+
+@pytest.fixture(scope="module")
+def holed(small):
+    """The photos with pixels without data, which hold 0 in a band: a corner, a half, a whole image."""
+    images = np.maximum(small[0], 1).astype(np.uint16) * 30
+    missing = np.zeros(images.shape[:3], np.bool_)
+    missing[::4, :, 10:] = missing[1, :3, :5] = missing[2] = True
+    images[missing, 1] = 0
+    return images, missing, small[1]
+
+
+def test_pixels_without_data_are_left_out_of_every_trial(holed, tmp_path):
+    """What they hold changes nothing, however the images are given; what the rest holds does."""
+    images, missing, labels = holed
+    few = {"n_codes": 6, "trials": 6, "n_jobs": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing is said of the second image by every trial
+        first = tune(open_images(images, labels=labels, nodata=0), **few)
+    searches = [first, tune(images, labels, nodata=0, **few)]
+    garbage = images.copy()
+    garbage[missing] = 9999
+    garbage[missing, 0] = 0
+    searches.append(tune(garbage, labels, nodata=0, **few))
+    for search in searches[1:]:
+        same(search, searches[0])
+    assert {search.best.nodata for search in searches} == {0.0}
+    unknown = tune(images, labels, **few)
+    assert unknown.best.nodata is None
+    assert any((a.each != b.each).any() for a, b in zip(unknown.trials, searches[0].trials, strict=True))
+    with pytest.warns(UserWarning, match="1 of 75 images have no patch"):
+        X = searches[0].best.set_params(n_patches=3000).fit(images, labels).transform(images)
+    assert np.isfinite(X).all()
+
+
+def test_a_store_knows_what_has_no_data(holed, tmp_path):
+    images, _, labels = holed
+    whole = np.maximum(images, 1)
+    tune(whole, labels, n_codes=4, trials=1, n_jobs=1, store=tmp_path)
+    with pytest.raises(ValueError, match="another search"):
+        tune(whole, labels, n_codes=4, trials=1, n_jobs=1, nodata=0, store=tmp_path)
+
+
+def test_missing_pixels_without_nodata_and_two_of_them(holed):
+    images, missing, labels = holed
+    real = np.where(missing[..., None], np.nan, images)
+    for given in (real, open_images(real)):
+        with pytest.raises(ValueError, match="nodata='nan'"):
+            tune(given, labels, n_codes=4, trials=1)
+    with pytest.raises(ValueError, match=r"opened with nodata=0\.0, but the features have nodata=7\.0"):
+        tune(open_images(images, nodata=0), labels, n_codes=4, nodata=7, trials=1)

@@ -44,6 +44,11 @@ def other_parameters(command: Command) -> Command:
     return _add(command, options)
 
 
+def nodata(command: Command) -> Command:
+    """`--nodata` alone."""
+    return _add(command, [("nodata", PARAMETERS["nodata"])])
+
+
 def _add(command: Command, options: list[tuple[str, Parameter]]) -> Command:
     """Options that stay as the preset has them where they are not given: the defaults shown are for reading alone."""
     for name, one in reversed(options):

@@ -9,10 +9,12 @@ from poolwise.support.parameters import NAME, Example, Spell, Spelled, as_keywor
 
 
 def option_value(value: Any) -> str:
-    """A value as it is written behind an option.
+    """A value as it is written behind an option, with all digits that it has.
 
     >>> option_value(None), option_value((6, 8)), option_value([1, (2, 3)]), option_value(0.0001), option_value(True)
     ('none', '6x8', '1,2x3', '0.0001', '')
+    >>> option_value(-9999.0), option_value(-3.4028234663852886e38)
+    ('-9999', '-3.4028234663852886e+38')
     """
     if value is None:
         return "none"
@@ -28,7 +30,8 @@ def option_value(value: Any) -> str:
         return "x".join(map(option_value, value))
     if isinstance(value, list):
         return ",".join(map(option_value, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    short = f"{value:g}" if isinstance(value, float) else str(value)
+    return repr(value) if isinstance(value, float) and float(short) != value else short
 
 
 def speller(command: click.Command) -> Spell:

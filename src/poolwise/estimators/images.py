@@ -17,7 +17,7 @@ from poolwise.method.masked import Masked
 from poolwise.method.pooling import Pooling
 from poolwise.method.pooling.cells import cut_cells
 from poolwise.method.recipe import PARAMETERS
-from poolwise.support.missing import Nodata
+from poolwise.support.missing import Nodata, unmasked
 from poolwise.support.parameters import AUTO, LARGEST_REAL, NAME, ParameterWarning
 from poolwise.support.types import Array, ImageSource
 from poolwise.support.warning import warn_user
@@ -60,6 +60,7 @@ def look_at(estimator: BaseEstimator, X: Any, offset: float, fitted: Shape | Non
     if isinstance(X, Banded | Masked):  # by an earlier look
         return _look_at_source(estimator, X, fitted, "nan")
     nodata = checked_nodata(estimator.nodata, X)
+    X = unmasked(X, nodata)
     if isinstance(X, ImageSource):
         seen = _look_at_source(estimator, X, fitted, nodata)
     else:
@@ -105,13 +106,17 @@ def _choose_bands(asked: Any, seen: Seen, images: Array | ImageSource, image_sha
     return learn_bands(images) if isinstance(asked, str) else bands_of_ranges(asked, seen.shape[2])
 
 
-def in_auto_bands(images: Array | ImageSource) -> Array | ImageSource:
-    """Images (n, H, W, c) as `PooledFeatures(bands="auto")` learns from them."""
+def in_auto_bands(images: Array | ImageSource, nodata: Nodata = None) -> Array | ImageSource:
+    """Images (n, H, W, c) as `PooledFeatures(bands="auto", nodata=nodata)` learns from them."""
     few = images[np.unique(np.linspace(0, len(images) - 1, _IMAGES_LOOKED_AT, dtype=np.int64))]
-    low, high = (0.0, LARGEST) if images.dtype == np.uint8 else _range(np.asarray(few))
+    low, high = (0.0, LARGEST) if images.dtype == np.uint8 else _range(np.asarray(few), nodata)
     H, W, c = images.shape[1:]
-    bands = _choose_bands(AUTO, Seen(images, (H, W, c), False, high - low, low=low), images, None)
-    return images if bands is None else Banded(images, bands)
+    given: Array | ImageSource = images
+    if nodata is not None:
+        warn_of_type(images.dtype, nodata)
+        given = Masked(images, nodata)
+    bands = _choose_bands(AUTO, Seen(images, (H, W, c), False, high - low, low=low), given, None)
+    return given if bands is None else Banded(given, bands)
 
 
 def _is_wide(seen: Seen) -> bool:

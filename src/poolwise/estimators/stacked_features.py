@@ -21,7 +21,7 @@ from poolwise.method.extraction import feature_blocks, prepare
 from poolwise.method.layer import Layer
 from poolwise.method.stack import Maps, map_layer, maps_of
 from poolwise.support.blocks import spans
-from poolwise.support.parameters import Choice, ParameterError, Whole
+from poolwise.support.parameters import AUTO, Choice, ParameterError, Whole
 from poolwise.support.progress import Stages
 from poolwise.support.randomness import seed_of
 from poolwise.support.types import Array, ImageSource
@@ -40,7 +40,8 @@ class StackedFeatures(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     layers : sequence of PooledFeatures or None, default=None
-        Not fitted; the first one sees images. None: two layers, 100 codes each, the second with patches of 3×3 cells.
+        Not fitted; the first one sees images, so that bands, statistics and image_shape are given to it alone. None: two
+        layers, 100 codes each, the second with patches of 3×3 cells.
     map_cells : int, default=9
         Rows and columns of the maps between layers; fewer where an image has fewer positions.
     output : {"all", "last"}, default="all"
@@ -141,6 +142,14 @@ class StackedFeatures(TransformerMixin, BaseEstimator):
             raise ParameterError(
                 "statistics are of an image's bands, and layers above the first see maps; give statistics=True to the first "
                 "alone"
+            )
+        scaled = [
+            one.bands for one in found[1:] if not (one.bands is None or (isinstance(one.bands, str) and one.bands == AUTO))
+        ]
+        if scaled:
+            raise ParameterError(
+                "layers above the first see maps, whose numbers are like those of pixels already; leave out {bands} there",
+                bands=scaled[0],
             )
         return found
 

@@ -27,7 +27,7 @@ class ExportError(ValueError):
     """A model, or a wish, that a graph cannot express."""
 
 
-_PLACES = ("descriptor", "whitening", "encoder", "pooling", "scale", "projection")
+_PLACES = ("descriptor", "whitening", "encoder", "pooling", "scale", "projection", "statistics")
 _FIELDS: dict[type, tuple[str, ...]] = {
     Layer: ("image_shape", "codes", "symmetry", "pictures", *_PLACES),
     Patches: ("size", "stride", "contrast", "offset"),
@@ -67,8 +67,8 @@ _INSTEAD = {
 _PARAMETERS: dict[type, set[str]] = {
     PooledFeatures: {
         *("n_codes", "n_candidates", "descriptor", "whitening", "dictionary", "encoder", "pooling", "scale", "selection"),
-        *("projection", "symmetry", "bands", "n_patches", "n_super_patches", "image_shape", "random_state", "n_jobs"),
-        "verbose",
+        *("projection", "symmetry", "bands", "statistics", "n_patches", "n_super_patches", "image_shape", "random_state"),
+        *("n_jobs", "verbose"),
     },
     StackedFeatures: {"layers", "map_cells", "output", "random_state", "n_jobs", "verbose"},
 }
@@ -81,6 +81,11 @@ _LEARNED = {
 def check_features(model: Any) -> None:
     """An ExportError where a fitted PooledFeatures or StackedFeatures holds what a graph cannot express."""
     kind = type(model)
+    if getattr(model, "nodata", None) is not None:
+        raise ExportError(
+            f"nodata={model.nodata!r} cannot be exported: a graph pools the same patches of every image, whatever has no "
+            f"data. Fill these, and fit without nodata"
+        )
     for name, value in model.get_params(deep=False).items():
         if name not in _PARAMETERS[kind] and not _same(value, signature(kind).parameters[name].default):
             raise _unknown(f"{kind.__name__}({name}={value!r})")

@@ -1,9 +1,10 @@
 """What a page needs of a layer: the folded dictionary and all that comes behind it, as JSON with arrays in base64.
 
     z = [p - centre, 1] B           or with a rank r  [R [p - centre, 1], 1] B
-    margins = coef x + intercept    x : (cells · width) standardised outputs
+    margins = coef x + intercept    x : (cells · width) standardised outputs, and behind them statistics of bands
 
-B : (d + 1, columns), whitening and thresholds folded in    coef : (rows, cells · width), a projection folded in, Tᵀ coef
+B : (d + 1, columns), whitening and thresholds folded in
+coef : (rows, cells · width + statistics), a projection folded into those of outputs, Tᵀ coef
 
 A layer is taken only if every field of every part is one that the page's script computes: anything newer is refused by name.
 """
@@ -32,6 +33,7 @@ LEAST_OFFSET_OF_ROOT = 1e-3  # of second moments: below it, products alone would
 _KNOWN: dict[type, set[str]] = {  # what the script computes; the rest of a layer's parts go through `Folded`
     Layer: {
         "image_shape", "descriptor", "whitening", "codes", "encoder", "pooling", "scale", "projection", "symmetry", "pictures",
+        "statistics",
     },
     Patches: {"size", "stride", "contrast", "offset"},
     Whitening: {"m", "W"},
@@ -48,7 +50,8 @@ _LEARNED = {
 }  # fmt: skip
 _PARAMETERS = {
     "n_codes", "n_candidates", "descriptor", "whitening", "dictionary", "encoder", "pooling", "scale", "selection",
-    "projection", "symmetry", "bands", "n_patches", "n_super_patches", "image_shape", "random_state", "n_jobs", "verbose",
+    "projection", "symmetry", "bands", "statistics", "n_patches", "n_super_patches", "image_shape", "random_state", "n_jobs",
+    "verbose",
 }  # fmt: skip
 _PRIVATE = {"_pixel_range", "_ready"}
 _VALUES = {  # what fields of these names may be
@@ -64,15 +67,15 @@ _ELSEWHERE = "Use `poolwise predict` for it"
 
 def page_data(features: PooledFeatures, classifier: LinearClassifier | None, names: list[str] | None) -> dict[str, Any]:
     """The layer and the classifier for `numerics.js`; a ValueError that names what a page cannot run, and the remedy."""
-    _check_estimator(features)
-    layer, bands = features.layer_, features.bands_
-    folded = _checked(layer)
+    layer, bands, folded = features.layer_, features.bands_, check_layer(features)
     kept = _in_float32(np.vstack([folded.F.T, folded.b]))
     pooling, encoded = layer.pooling, layer.whitening.reduction
     data = {
         "shape": list(layer.image_shape),
         **_patches(layer),
-        "bands": None if bands is None else _bands(bands),
+        "bands": None
+        if bands is None
+        else [list(pair) for pair in zip(bands.gain.tolist(), bands.shift.tolist(), strict=True)],
         "centre": kept_as(layer.whitening.centre),
         "R": kept_as(encoded) if len(encoded) else None,
         "B": kept_as(kept),
@@ -86,6 +89,8 @@ def page_data(features: PooledFeatures, classifier: LinearClassifier | None, nam
         **_pooled(pooling),
         "mean": kept_as(layer.scale.mean),
         "spread": kept_as(layer.scale.spread),
+        "bandMean": None if layer.statistics is None else kept_as(layer.statistics.mean),
+        "bandSpread": None if layer.statistics is None else kept_as(layer.statistics.spread),
         "symmetry": layer.symmetry,
         "T": None,
         "coef": None,
@@ -96,6 +101,14 @@ def page_data(features: PooledFeatures, classifier: LinearClassifier | None, nam
     elif layer.projection is not None:
         data["T"] = kept_as(layer.projection.T)
     return data
+
+
+def check_layer(features: PooledFeatures) -> Folded:
+    """The encoder, folded; a ValueError that names what a page cannot run, and the remedy."""
+    _check_estimator(features)
+    if features.bands_ is not None:
+        _check_fields(features.bands_, "bands")
+    return _checked(features.layer_)
 
 
 def kept_as(array: Array) -> str:
@@ -123,17 +136,17 @@ def _pooled(pooling: Any) -> dict[str, Any]:
     return {"how": "pairs", "normalize": pooling.normalize, "pairOffset": float(pooling.offset)}
 
 
-def _bands(bands: Bands) -> list[list[float]]:
-    _check_fields(bands, "bands")
-    return [[float(gain), float(shift)] for gain, shift in zip(bands.gain, bands.shift, strict=True)]
-
-
 def _unprojected(coef: Array, layer: Layer) -> Array:
-    """(rows, n_features) weights of features as weights of the outputs that are projected on these, cell by cell."""
+    """(rows, n_features) weights of features as weights of the outputs that are projected on these, cell by cell.
+
+    Weights of band statistics stay as they are.
+    """
     if layer.projection is None:
         return coef
     T = np.asarray(layer.projection.T, np.float64)
-    return (coef.reshape(len(coef), layer.n_cells, len(T)) @ T).reshape(len(coef), -1)
+    of_codes, of_bands = np.split(coef, [layer.n_code_features], axis=1)
+    outputs = of_codes.reshape(len(coef), layer.n_cells, len(T)) @ T
+    return np.hstack([outputs.reshape(len(coef), -1), of_bands])
 
 
 def _checked(layer: Layer) -> Folded:
@@ -159,7 +172,7 @@ def _checked(layer: Layer) -> Folded:
                 f"a page takes matrix roots by products, which need an offset of at least {LEAST_OFFSET_OF_ROOT:g}; the model "
                 f"has {pooling!r}. Fit with a larger one. {_ELSEWHERE}"
             )
-    parts = (cut, layer.whitening, folded, pooling, layer.scale, layer.projection)
+    parts = (cut, layer.whitening, folded, pooling, layer.scale, layer.projection, layer.statistics)
     for part in parts:
         if part is not None:
             _check_fields(part, type(part).__name__)
@@ -181,6 +194,8 @@ def _check_fields(part: Any, name: str) -> None:
 
 def _check_estimator(features: PooledFeatures) -> None:
     """What a fit has learned beyond the layer, and parameters beyond those known: they may change images before it."""
+    if features.nodata is not None:
+        raise ValueError(f"a page does not leave out pixels without data, for nodata={features.nodata!r}. {_ELSEWHERE}")
     params = set(features.get_params(deep=False))
     learned = {name: value for name, value in vars(features).items() if name not in params | _LEARNED | _PRIVATE}
     asked = {name: getattr(features, name) for name in params - _PARAMETERS}

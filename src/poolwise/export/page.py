@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from poolwise.analysis.accuracy import spelled
 from poolwise.estimators import LinearSVM, LinearSVMCV, PooledFeatures, StackedFeatures
 from poolwise.estimators.linear_svm import LinearClassifier
-from poolwise.export.layer_data import page_data
+from poolwise.export.layer_data import check_layer, page_data
 from poolwise.method.layer import Layer
 from poolwise.report.draw.pictures import tiles_of
 from poolwise.report.draw.sprites import sprite
@@ -17,7 +17,7 @@ from poolwise.report.html import as_data, as_utf8, own, render
 from poolwise.report.words import parameters
 from poolwise.support.files import replacing
 
-_WORKER = ("product.js", "roots.js", "numerics.js", "pixels.js", "worker.js")
+_WORKER = ("product.js", "roots.js", "bands.js", "numerics.js", "pixels.js", "worker.js")
 _KINDS = {1: "grey", 3: "colour"}
 
 
@@ -86,6 +86,11 @@ def export_page(
     )
     with replacing(path) as temporary:
         temporary.write_bytes(as_utf8(html))
+
+
+def check_page(model: PooledFeatures | Pipeline) -> None:
+    """A ValueError, with what a page cannot run, where there is no page of a model."""
+    check_layer(_take_apart(model)[0])
 
 
 def _asset(name: str) -> str:

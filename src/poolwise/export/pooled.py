@@ -52,13 +52,19 @@ def pooled(graph: Graph, layer: Layer, parts: list[str]) -> str:
         x, shape = _first_order(graph, layer, parts), [pooling.width(layer.n_outputs)]
     else:
         raise AssertionError("check_layer has refused it")
-    if layer.symmetry is not None:
-        x = graph.reshape(x, N_COPIES[layer.symmetry], -1, layer.n_cells, *shape)
-        x = graph("ReduceMean", x, axes=[0], keepdims=0)
+    x = mean_of_copies(graph, layer, x, *shape)
     if isinstance(pooling, SecondOrder):
         return _normalized(graph, layer, pooling, x)
     x = graph("Sqrt", x) if pooling.how == "rms" else x
     return _signed_root(graph, x) if pooling.root else x
+
+
+def mean_of_copies(graph: Graph, layer: Layer, x: str, *shape: int) -> str:
+    """(copies · n, cells, *shape) to (n, cells, *shape)"""
+    if layer.symmetry is None:
+        return x
+    x = graph.reshape(x, N_COPIES[layer.symmetry], -1, layer.n_cells, *shape)
+    return graph("ReduceMean", x, axes=[0], keepdims=0)
 
 
 def standardized(graph: Graph, x: str, scale: Scale) -> str:
@@ -72,9 +78,9 @@ def projected(graph: Graph, x: str, projection: Projection | None) -> str:
     return graph("Flatten", x if projection is None else graph("MatMul", x, projection.right), axis=1)
 
 
-def _cells(graph: Graph, layer: Layer, x: str) -> list[tuple[str, int]]:
-    """Of (n, some, h, w) each cell's part, and how many positions it has."""
-    h, w = layer.positions
+def parts_of_cells(graph: Graph, layer: Layer, x: str, positions: tuple[int, int]) -> list[tuple[str, int]]:
+    """Of (n, some, h, w) each cell's part, and how many positions it has; positions : (h, w)"""
+    h, w = positions
     cut = cut_cells((h, w), layer.pooling.grids)
     found = []
     for (ya, yb, xa, xb), size in zip(cut.corners.tolist(), cut.sizes.tolist(), strict=True):
@@ -84,7 +90,8 @@ def _cells(graph: Graph, layer: Layer, x: str) -> list[tuple[str, int]]:
     return found
 
 
-def _stacked(graph: Graph, cells: list[str]) -> str:
+def stacked(graph: Graph, cells: list[str]) -> str:
+    """What was found of each cell, (n, ...), to (n, cells, ...)."""
     return graph.join([graph("Unsqueeze", cell, whole(1)) for cell in cells], 1)
 
 
@@ -93,13 +100,13 @@ def _first_order(graph: Graph, layer: Layer, parts: list[str]) -> str:
     how = layer.pooling.how  # type: ignore[attr-defined]
     if how == "rms":
         parts = [graph("Mul", part, part) for part in parts]
-    by_part = [_cells(graph, layer, part) for part in parts]
+    by_part = [parts_of_cells(graph, layer, part, layer.positions) for part in parts]
     hows = ("average", "max") if how == "both" else (how,)
     found = []
     for cell in range(layer.n_cells):
         reduced = [_reduced(graph, cells[cell][0], one) for one in hows for cells in by_part]
         found.append(graph.join(reduced, 1))
-    return _stacked(graph, found)
+    return stacked(graph, found)
 
 
 def _reduced(graph: Graph, x: str, how: str) -> str:
@@ -111,11 +118,11 @@ def _reduced(graph: Graph, x: str, how: str) -> str:
 def _second_moments(graph: Graph, layer: Layer, parts: list[str]) -> str:
     """(copies · n, cells, outputs, outputs)"""
     found = []
-    for part, size in _cells(graph, layer, graph.join(parts, 1)):
+    for part, size in parts_of_cells(graph, layer, graph.join(parts, 1), layer.positions):
         F = graph.reshape(part, 0, layer.n_outputs, size)
         S = graph("MatMul", F, graph("Transpose", F, perm=[0, 2, 1]))
         found.append(graph("Div", S, real(size)))
-    return _stacked(graph, found)
+    return stacked(graph, found)
 
 
 def _normalized(graph: Graph, layer: Layer, pooling: SecondOrder, S: str) -> str:

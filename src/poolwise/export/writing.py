@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from poolwise.estimators import LinearSVM, LinearSVMCV, PooledFeatures, StackedFeatures
 from poolwise.estimators.images import as_image_shape
 from poolwise.export.activations import activations
+from poolwise.export.band_statistics import band_features
 from poolwise.export.graph import Graph, real
 from poolwise.export.known import ExportError, check_features
 from poolwise.export.pooled import copies, pooled, projected, standardized
@@ -99,14 +100,33 @@ def to_onnx(
     provenance: Mapping[str, Any] | None = None,
 ) -> "onnx.ModelProto":
     """The same in memory."""
+    features, classifier = _take_apart(model)
+    graph, outputs, size = _graph_of(features, classifier, layout, dtype, resize)
+    c = features.image_shape_in_[2]
+    shape = ["n", c, *size] if layout == "NCHW" else ["n", *size, c]
+    sizes = {"features": features.n_features_out_, "classes": 0 if classifier is None else len(classifier.classes_)}
+    about = _about(features, classifier, layout, dtype, shape, dict(provenance or {}))
+    from poolwise.export.proto import proto
+
+    return proto(graph, shape, dtype, outputs, sizes, about)
+
+
+def check_graph(model: Any) -> None:
+    """An ExportError where there is no graph of a model. It is made, since its size counts; that needs no package onnx."""
+    _graph_of(*_take_apart(model), "NCHW", "uint8", None)
+
+
+def _graph_of(
+    features: Any, classifier: Any, layout: Layout, dtype: Dtype, resize: tuple[int, int] | None
+) -> tuple[Graph, list[str], tuple[int, int]]:
+    """The graph, the names of its outputs, and (H, W) of its images."""
     if layout not in ("NCHW", "NHWC"):
         raise ValueError(f"layout must be 'NCHW' or 'NHWC'; got {layout!r}")
     if dtype not in ("uint8", "float32"):
         raise ValueError(f"dtype must be 'uint8' or 'float32'; got {dtype!r}")
-    features, classifier = _take_apart(model)
     check_features(features)
     first = features.layers_[0] if isinstance(features, StackedFeatures) else features
-    H, W, c = first.layer_.image_shape
+    H, W, _ = first.layer_.image_shape
     size = (H, W) if resize is None else as_image_shape(resize)[:2]
     graph = Graph()
     x = _images(graph, first, layout, dtype, size)
@@ -123,12 +143,7 @@ def to_onnx(
             f"the graph would have {graph.nbytes / 1e9:.1f} GB, and a file of ONNX may have 2 GB; fit with fewer codes, "
             f"or with SecondOrder(directions=...) of fewer directions"
         )
-    shape = ["n", c, *size] if layout == "NCHW" else ["n", *size, c]
-    sizes = {"features": features.n_features_out_, "classes": 0 if classifier is None else len(classifier.classes_)}
-    about = _about(features, classifier, layout, dtype, shape, dict(provenance or {}))
-    from poolwise.export.proto import proto
-
-    return proto(graph, shape, dtype, outputs, sizes, about)
+    return graph, outputs, size
 
 
 def _take_apart(model: Any) -> tuple[Any, Any]:
@@ -165,14 +180,19 @@ def _images(graph: Graph, features: PooledFeatures, layout: Layout, dtype: Dtype
     return graph("Add", graph("Mul", x, bands.gain[:, None, None]), bands.shift[:, None, None])
 
 
-def _standard(graph: Graph, layer: Layer, x: str, is_pixels: bool) -> str:
-    """Images to (n, cells, width), before the projection."""
-    parts = activations(graph, layer, copies(graph, layer, x), is_pixels=is_pixels)
+def _standard(graph: Graph, layer: Layer, views: str, is_pixels: bool) -> str:
+    """Images and their copies to (n, cells, width), before the projection."""
+    parts = activations(graph, layer, views, is_pixels=is_pixels)
     return standardized(graph, pooled(graph, layer, parts), layer.scale)
 
 
 def _of_layer(graph: Graph, layer: Layer, x: str, is_pixels: bool) -> str:
-    return projected(graph, _standard(graph, layer, x, is_pixels), layer.projection)
+    """Images to (n, n_features): of codes and, behind these, statistics of bands."""
+    views = copies(graph, layer, x)
+    found = [projected(graph, _standard(graph, layer, views, is_pixels), layer.projection)]
+    if layer.statistics is not None:
+        found.append(band_features(graph, layer, views, layer.statistics))
+    return graph.join(found, 1)
 
 
 def _stacked(graph: Graph, stack: StackedFeatures, x: str, is_pixels: bool) -> str:
@@ -182,7 +202,7 @@ def _stacked(graph: Graph, stack: StackedFeatures, x: str, is_pixels: bool) -> s
             found.append(_of_layer(graph, model.layer_, x, is_pixels))
         if number < len(stack.maps_):
             layer = stack.maps_[number]
-            maps = _standard(graph, layer, x, is_pixels)
+            maps = _standard(graph, layer, copies(graph, layer, x), is_pixels)
             maps = graph("Add", graph("Mul", maps, real(float(SPREAD))), real(float(LEVEL)))
             maps = graph.reshape(maps, 0, *layer.pooling.grids[0], layer.n_outputs)
             x, is_pixels = graph("Transpose", maps, perm=[0, 3, 1, 2]), True

@@ -83,7 +83,8 @@ def _find_in_list(where: Any, columns: Columns | None) -> Images | Listing | Ite
     if isinstance(first, Mapping | tuple) or hasattr(first, "convert"):  # a tuple of arrays is an image and its label
         return _items(where, columns)
     try:
-        return ArrayImages("the array", np.asarray(where))
+        is_masked = any(isinstance(one, np.ma.MaskedArray) for one in where)
+        return ArrayImages("the array", np.ma.stack(where) if is_masked else np.asarray(where))
     except ValueError as error:
         if isinstance(error, ImageError):
             raise

@@ -18,6 +18,7 @@ from PIL import Image
 from poolwise.images.decoding import Decoded, Decoder
 from poolwise.images.errors import ImageError, reason_of
 from poolwise.images.labelling import as_labels
+from poolwise.support.missing import unmasked
 from poolwise.support.parameters import Example
 from poolwise.support.types import Array
 
@@ -60,7 +61,7 @@ class Items:
                 return decode.decode(os.fspath(image))
             if isinstance(image, Image.Image):
                 return decode.of_picture(path, image)
-            return decode.of_array(path, _as_pixels(path, image))
+            return decode.of_array(path, _as_pixels(path, unmasked(image, decode.nodata)))
         except ImageError:
             raise
         except Exception as error:

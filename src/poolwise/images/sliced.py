@@ -13,6 +13,7 @@ import numpy as np
 
 from poolwise.images.errors import ImageError, reason_of
 from poolwise.images.sources import Images, check_numbers
+from poolwise.support.missing import unmasked
 from poolwise.support.types import Array
 
 _TURN = threading.Lock()  # one for all: two arrays may lie in one file
@@ -50,7 +51,7 @@ class SlicedImages(Images):
     def _block(self, rows: slice | Array) -> Array:
         if isinstance(rows, slice) and rows.step in (None, 1):
             start, stop, _ = rows.indices(len(self))
-            block = self._read(start, max(start, stop))
+            block = unmasked(self._read(start, max(start, stop)), self.nodata)
         else:
             block = self._gather(np.arange(len(self))[rows] if isinstance(rows, slice) else rows)
         return check_numbers(self._name, block, rows, len(self), self.nodata)
@@ -65,16 +66,18 @@ class SlicedImages(Images):
         for start, stop in zip([0, *ends], [*ends, len(wanted)], strict=True) if not whole else [(0, len(wanted))]:
             if stop > start:
                 first = int(wanted[start])
-                found[start:stop] = self._read(first, int(wanted[stop - 1]) + 1)[wanted[start:stop] - first]
+                block = unmasked(self._read(first, int(wanted[stop - 1]) + 1), self.nodata)
+                found[start:stop] = block[wanted[start:stop] - first]
         return found[places]
 
     def _read(self, start: int, stop: int) -> Array:
-        """(stop - start, H, W, c), in this machine's byte order."""
+        """(stop - start, H, W, c), in this machine's byte order; netCDF4 masks numbers."""
         if stop == start:
             return np.empty((0, *self.shape[1:]), self.dtype)
         try:
             with _TURN:
-                block = np.asarray(self._array[start:stop])
+                block = self._array[start:stop]
+                block = block if isinstance(block, np.ma.MaskedArray) else np.asarray(block)
         except Exception as error:  # a library may raise anything
             raise ImageError(self._name, f"images {start} to {stop - 1} cannot be read ({reason_of(error)})") from error
         if block.size != (stop - start) * np.prod(self.shape[1:]):

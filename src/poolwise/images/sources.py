@@ -12,7 +12,7 @@ from poolwise.images.decoding import Decoder
 from poolwise.images.errors import ImageError, show
 from poolwise.images.items import Items
 from poolwise.images.listing import Listing
-from poolwise.support.missing import Nodata, missing_pixels
+from poolwise.support.missing import Nodata, missing_pixels, unmasked
 from poolwise.support.parameters import LARGEST_REAL, Example
 from poolwise.support.types import Array, ImageSource
 
@@ -70,13 +70,14 @@ class ArrayImages(Images):
                 f"it has shape {array.shape} of {array.dtype}; expected numbers of shape (n, height, width, channels), or (n, "
                 f"height, width) for grey images, and at least one pixel",
             )
-        self._array = np.asarray(array if array.ndim == 4 else array[..., None])
+        whole = array if array.ndim == 4 else array[..., None]
+        self._array = whole if isinstance(whole, np.ma.MaskedArray) else np.asarray(whole)
         n, H, W, c = self._array.shape
         self.shape, self.dtype = (n, H, W, c), self._array.dtype
         self.names, self.labels, self.skipped, self._name = range(n), labels, [], name
 
     def _block(self, rows: slice | Array) -> Array:
-        return check_numbers(self._name, self._array[rows], rows, len(self), self.nodata)
+        return check_numbers(self._name, unmasked(self._array[rows], self.nodata), rows, len(self), self.nodata)
 
 
 def check_numbers(name: str, block: Array, rows: slice | Array, n: int, nodata: Nodata = None) -> Array:

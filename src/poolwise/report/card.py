@@ -27,6 +27,11 @@ _PROVENANCE = {
     "saved": "saved",
 }
 
+_EXPORTS = {
+    ".onnx": ("model", "by ONNX Runtime in many languages", "It cannot be exported to ONNX"),
+    ".html": ("page", "as a page in a browser", "It cannot be exported as a page for browsers"),
+}
+
 
 def escaped(text: str) -> str:
     r"""Text that Markdown shows as it is, in one line.
@@ -49,7 +54,7 @@ def model_card(
     parts: Mapping[str, str],
     origin: Mapping[str, Any],
     *,
-    refused: str | None,
+    refused: Mapping[str, str | None],
     evaluation: Mapping[str, Any] | None = None,
     evaluated_on: str | None = None,
     is_learned_from: bool = False,
@@ -57,7 +62,8 @@ def model_card(
     """The card's text.
 
     summary : what `poolwise inspect --json` prints    parts : a line for each part    origin : provenance that may be shared
-    refused : why the model cannot be exported to ONNX, or None    evaluation : what `poolwise evaluate --json` prints
+    refused : why there is no ".onnx" or ".html" of the model, each None if there is
+    evaluation : what `poolwise evaluate --json` prints
     evaluated_on : the name of a data set, or None    is_learned_from : whether these images are those of the fit
     """
     sections = {
@@ -189,7 +195,7 @@ def _limits(summary: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _running(title: str, summary: Mapping[str, Any], refused: str | None) -> list[str]:
+def _running(title: str, summary: Mapping[str, Any], refused: Mapping[str, str | None]) -> list[str]:
     name = shlex.quote(title if title.isprintable() else ascii(title))
     use = "predict" if summary["classifier"] else "transform"
     output = "labels.csv" if summary["classifier"] else "features.npy"
@@ -207,6 +213,10 @@ def _running(title: str, summary: Mapping[str, Any], refused: str | None) -> lis
         f"    model.{method}(images)  # (n, {', '.join(map(str, summary['image_shape']))})",
         "",
     ]
-    if refused is None:
-        return [*lines, "Without poolwise, by ONNX Runtime in many languages:", "", f"    poolwise export {name} -o model.onnx"]
-    return [*lines, f"It cannot be exported to ONNX: {_in_line(refused)}."]
+    for ending, (output, where, cannot) in _EXPORTS.items():
+        reason = refused[ending]
+        if reason is None:
+            lines += [f"Without poolwise, {where}:", "", f"    poolwise export {name} -o {output}{ending}", ""]
+        else:
+            lines += [f"{cannot}: {_in_line(reason)}.", ""]
+    return lines[:-1]

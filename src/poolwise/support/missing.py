@@ -65,6 +65,39 @@ def missing_pixels(images: Array, nodata: Nodata) -> Array:
     return np.asarray(found.any(axis=-1))
 
 
+def unmasked(images: Any, nodata: Nodata) -> Any:
+    """NumPy's masked arrays, and lists of them, as arrays that hold `nodata`, or of reals NaN, where they are masked.
+
+    All else stays as it is.
+
+    >>> images = np.ma.masked_equal(np.array([[[5, 7]]], np.uint8), 7)
+    >>> unmasked(images, 0.0).tolist(), unmasked(images.astype(np.float32), "nan").tolist()
+    ([[[5, 0]]], [[[5.0, nan]]])
+    """
+    if isinstance(images, list | tuple) and any(isinstance(one, np.ma.MaskedArray) for one in images):
+        if len({np.shape(one) for one in images}) > 1:
+            return images  # whoever stacks them says so
+        images = np.ma.stack(images)
+    if not isinstance(images, np.ma.MaskedArray):
+        return images
+    masked = np.ma.getmaskarray(images)
+    if not masked.any():
+        return np.ma.getdata(images)
+    if nodata is None:
+        raise ParameterError(
+            f"{masked.sum():,} numbers of the images are masked; give {{nodata}} to leave these pixels out ('nan', or for "
+            f"whole numbers one that data never hold), or fill them",
+            nodata=NAME,
+        )
+    if not can_be_missing(images.dtype, nodata):
+        raise ParameterError(
+            f"{masked.sum():,} numbers of the images are masked, and {images.dtype} cannot hold {{nodata}} in their place; "
+            f"give a number that it can hold and data never do, or the images as float32",
+            nodata=nodata,
+        )
+    return images.filled(np.nan if images.dtype.kind == "f" else int(nodata))
+
+
 def can_be_missing(dtype: Any, nodata: Nodata) -> bool:
     """Whether pixels of this type can be without data.
 

@@ -6,6 +6,7 @@ thresholds and sides, and the features of a setting are some of these columns, s
 pooled : (n, cells, width) float32 of the union    X : (n, n_features) float32 of one setting
 """
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,8 @@ from poolwise.method.dictionaries import KMeans
 from poolwise.method.extraction import extract, pooled_blocks, prepare
 from poolwise.method.layer import Layer
 from poolwise.method.learning import learn_codes, learn_outputs, learn_with_targets
+from poolwise.method.masked import Masked
+from poolwise.method.nodata import nan_pixels, rows_with_data
 from poolwise.method.pooling import SecondOrder
 from poolwise.method.scale import Scale, Standardize
 from poolwise.method.statistics import Moments
@@ -86,7 +89,10 @@ def learn_bank(setting: Setting, images: Array, targets: Array | None, *, seed: 
     M = setting.n_candidates or setting.n_codes
     recipe = setting.recipe(n_patches=max(PATCHES, PATCHES_PER_CODE * M), dictionary=KMeans(max_iter=ROUNDS))
     recipe = recipe.fitted_to(images.shape[1:])
-    _, layer = learn_codes(recipe, images, rng=np.random.default_rng(seed), engine=engine, stages=stages)
+    seen = images if nan_pixels(images) is None else Masked(images, "nan")  # patches are drawn where there are data
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* have no patch of ")  # every bank and fold would say so; the fit of the best does
+        _, layer = learn_codes(recipe, seen, rng=np.random.default_rng(seed), engine=engine, stages=stages)
     if setting.n_candidates is None:
         return layer
     if targets is None:
@@ -128,7 +134,7 @@ def view(pooled: Array, setting: Setting, union: Setting, n: int, *, overwrite: 
     width = taken.shape[2]
     moments = Moments(width, diagonal=True)
     for rows in spans(n, _ROWS_PER_BLOCK):
-        moments.update(taken[rows].reshape(-1, width))
+        moments.update(rows_with_data(taken[rows]))
     scale = Standardize(offset=setting.scale_offset).learned(moments, width)
     for rows in spans(len(taken), _ROWS_PER_BLOCK):
         taken[rows] = scale(taken[rows])

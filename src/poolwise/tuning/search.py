@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from poolwise.engine.threads import Threads
+from poolwise.support.missing import Nodata
 from poolwise.support.parameters import Number, Whole
 from poolwise.support.progress import Stages
 from poolwise.support.randomness import seed_of
@@ -44,6 +45,7 @@ def tune(
     trials: int | None = None,
     milliseconds: float | None = None,
     max_features: int | None = None,
+    nodata: Nodata = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
     store: str | Path | None = None,
@@ -65,6 +67,9 @@ def tune(
         Leave out settings that take longer for an image.
     max_features : int or None
         Leave out settings with more features.
+    nodata : "nan", float or None
+        What pixels without data hold, as in `PooledFeatures`; every trial and `best` leave these out. None: as the images were
+        opened.
     random_state : int, RandomState instance or None
     n_jobs : int or None
         Threads.
@@ -90,7 +95,7 @@ def tune(
     (6, True)
     """
     return search_task(
-        as_task(images, labels),
+        as_task(images, labels, nodata=nodata),
         n_codes,
         Budget.of(seconds, trials),
         Limits(milliseconds, max_features),
@@ -157,7 +162,7 @@ def search_task(
     return Search(
         tuple(trials),
         chosen,
-        chosen.setting.features(random_state=random_state, n_jobs=n_jobs),
+        chosen.setting.features(nodata=task.nodata, random_state=random_state, n_jobs=n_jobs),
         tuple(frontier_of(latest(trials))),
         tuple(all_effects(trials, space)),
         tuple(limits.left_out),

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from poolwise.support.missing import Nodata
 from poolwise.support.types import Array, ImageSource
 
 FOLDS = 5
@@ -26,11 +27,13 @@ class Task:
     """Images and what is predicted of them.
 
     images : (n, H, W, c)    labels : (n,) class numbers, or numbers to predict    numbers : whether they are the latter
+    nodata : what pixels without data hold, which are NaN in `images`
     """
 
     images: Array | ImageSource
     labels: Array
     numbers: bool
+    nodata: Nodata = None
 
     @property
     def image_shape(self) -> tuple[int, int, int]:

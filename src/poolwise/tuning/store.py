@@ -30,6 +30,8 @@ def fingerprint(task: Task, n_codes: int, seed: int) -> str:
     """Of the shape, the labels, a few images, the seed and the number of codes."""
     few = np.unique(np.linspace(0, len(task.images) - 1, _IMAGES_LOOKED_AT, dtype=np.int64))
     found = hashlib.sha256(f"{task.images.shape} {task.numbers} {n_codes} {seed}".encode())
+    if task.nodata is not None:
+        found.update(f" nodata {task.nodata}".encode())
     found.update(np.ascontiguousarray(task.labels, np.float64).tobytes())
     found.update(np.ascontiguousarray(task.images[few], np.float64).tobytes())
     return found.hexdigest()

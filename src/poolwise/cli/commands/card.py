@@ -1,6 +1,6 @@
 """`poolwise card`: a README for sharing a model."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -8,13 +8,10 @@ from poolwise.cli import options
 from poolwise.cli.commands.evaluate import evaluate
 from poolwise.cli.commands.inspect import part_lines, summarize
 from poolwise.cli.commands.report import check_alone
-from poolwise.cli.model import describe_model, open_classifier, shared_provenance
+from poolwise.cli.model import describe_model, load_model, open_classifier, shared_provenance
 from poolwise.cli.output import check_output, text_file
 from poolwise.cli.reading import Reading
 from poolwise.support.progress import Stages
-
-if TYPE_CHECKING:
-    from poolwise.modelfile import Description
 
 
 @click.command(
@@ -47,6 +44,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     if given_options["images"] is None:
         check_alone(ctx)
         description = describe_model(model)
+        features, classifier = load_model(model, n_jobs, stages)
     else:
         reading = Reading.take(given_options)
         reading.check()
@@ -62,7 +60,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
         summarize(model, description),
         part_lines(description),
         shared_provenance(description),
-        refused=_why_not_exported(description),
+        refused=_why_not(features, classifier),
         **measured,
     )
     with text_file(output) as file:
@@ -71,13 +69,19 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
         click.echo(f"{output}: {len(card.splitlines())} lines; add what you know of the images")
 
 
-def _why_not_exported(description: "Description") -> str | None:
-    """The reason why there is no ONNX of the model, or None."""
-    from poolwise.export.known import ExportError, check_layer
+def _why_not(features: Any, classifier: Any) -> dict[str, str | None]:
+    """By the ending of a file that `poolwise export` writes: why there is none of the model, or None."""
+    from sklearn.pipeline import make_pipeline
 
-    try:
-        for layer in description.passes:
-            check_layer(layer)
-    except ExportError as error:
-        return str(error)
-    return None
+    from poolwise.export.page import check_page
+    from poolwise.export.writing import check_graph
+
+    model = features if classifier is None else make_pipeline(features, classifier)
+    found: dict[str, str | None] = {}
+    for ending, check in ((".onnx", check_graph), (".html", check_page)):
+        try:
+            check(model)
+            found[ending] = None
+        except ValueError as error:
+            found[ending] = str(error)
+    return found

@@ -141,14 +141,16 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
 
 
 def stacked(features: "PooledFeatures", n_layers: int) -> "PooledFeatures | StackedFeatures":
-    """Layers with the same parameters, the later ones with patches of 3×3 cells; the features themselves for one."""
+    """Layers with the same parameters, the later ones with patches of 3×3 cells of maps, which have no bands to scale; the
+    features themselves for one."""
     from sklearn.base import clone
 
     from poolwise import Patches, StackedFeatures
 
     if n_layers == 1:
         return features
-    above = [clone(features).set_params(descriptor=Patches(3)) for _ in range(n_layers - 1)]
+    of_maps = {"descriptor": Patches(3), "bands": None, "statistics": False}
+    above = [clone(features).set_params(**of_maps) for _ in range(n_layers - 1)]
     return StackedFeatures([features, *above], verbose=features.verbose)
 
 

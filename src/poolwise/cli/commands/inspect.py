@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from poolwise.method.layer import Layer
     from poolwise.modelfile import Description
 
+_BANDS_SHOWN = 6
 _COLOURS = {1: "grey", 3: "colour"}
 _POOLINGS = {"second_order": "second-order", "both": "average and max"}
 _PROJECTIONS = {
@@ -93,6 +94,9 @@ def summarize(path: Path, description: "Description") -> dict[str, Any]:
         "parameters": description.parameters,
         "layers": [to_json(one) for one in (layer, *description.above)],
         "fitted": description.fitted,
+        "bands": description.fitted.get("bands"),
+        "statistics": layer.n_band_features,
+        "nodata": description.parameters.get("nodata"),
         "classifier": None,
         "provenance": {"saved": description.saved, **description.provenance},
         "libraries": description.libraries,
@@ -158,7 +162,7 @@ def _draw(model: Path, codes: Path | None, clusters: Path | None) -> None:
 
 
 def part_lines(description: "Description") -> dict[str, str]:
-    """A line for each part: its word, and its parameters but for the one that the word is."""
+    """A line for each part: its word, and its parameters but for the one that the word is; then what is done with bands."""
     from poolwise.cli.spelling import option_value
     from poolwise.estimators import PooledFeatures
     from poolwise.method.recipe import FAMILIES
@@ -174,7 +178,21 @@ def part_lines(description: "Description") -> dict[str, str]:
             f"{key.replace('_', ' ')} {option_value(value) or ('yes' if value else 'no')}" for key, value in values.items()
         ]
         lines[name] = ", ".join([part.word if part else "none", *spelled])
-    return lines
+    per_cell = layer.n_band_features // layer.n_cells
+    return lines | {
+        "bands": _bands_line(description.fitted.get("bands")),
+        "statistics": f"{per_cell:,} of bands in each cell" if per_cell else "none",
+        "nodata": option_value(asked["nodata"]),
+    }
+
+
+def _bands_line(bands: list[list[float]] | None) -> str:
+    """How each band is scaled; bands : gain and shift of each, or None."""
+    if bands is None:
+        return "as they are"
+    shown = [f"{gain:.4g} x {'-' if shift < 0 else '+'} {abs(shift):.4g}" for gain, shift in bands[:_BANDS_SHOWN]]
+    rest = len(bands) - len(shown)
+    return f"scaled, {', '.join(shown)}{f' and {rest:,} more' if rest else ''}"
 
 
 def _directions(layer: "Layer") -> str:

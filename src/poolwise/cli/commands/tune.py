@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from poolwise.cli import options
+from poolwise.cli import options, parameters
 from poolwise.cli.commands.fit import check_labels, fit, has_folds, show, write_report_of
 from poolwise.cli.output import check_output, check_report, echo, print_json, say
 from poolwise.cli.reading import Reading, spell_columns
+from poolwise.cli.spelling import option_value
+from poolwise.method.recipe import PARAMETERS
 from poolwise.support.files import replacing
 from poolwise.support.progress import Stages
 
@@ -61,6 +63,7 @@ _INTERRUPTED = 130
 @click.option(
     "--max-features", default=None, type=click.IntRange(1), metavar="N", help="Leave out settings with more features."
 )
+@parameters.nodata
 @click.option("--target", default=None, metavar="COLUMN", help="A column of numbers of a .csv file to predict, by R².")
 @click.option(
     "--store",
@@ -98,7 +101,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
       poolwise tune cifar10 --codes 100 --seconds 300 --milliseconds 0.5 --store search/
       poolwise tune tiles.csv --target biomass
     """
-    reading = _reading(Reading.take(given, part="train"), given["target"])
+    nodata = PARAMETERS["nodata"].kind.check("nodata", given["nodata"])
+    reading = replace(_reading(Reading.take(given, part="train"), given["target"]), nodata=nodata)
     _check(reading, given)
     output, quiet, n_jobs, seed = (given[name] for name in ("output", "quiet", "n_jobs", "seed"))
     stages = Stages(not quiet, "tune ")
@@ -110,7 +114,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     from poolwise.tuning.search import search_task
     from poolwise.tuning.task import as_task
 
-    task = as_task(images, numbers=numbers)
+    task = as_task(images, numbers=numbers, nodata=nodata)
     if output is not None and not task.numbers:
         check_labels(images, reading.images, _classifier(n_jobs, quiet, cv=has_folds(images.labels)))
     seconds = given["seconds"] if given["seconds"] is not None or given["trials"] is not None else _SECONDS
@@ -222,6 +226,7 @@ def _fit_line(reading: Reading, search: "Search", seed: int, target: str | None)
     words += reading.words
     words += ["--on-error", "skip"] * (reading.on_error == "skip")
     words += ["--max-pixels", f"{reading.max_pixels}"] * (reading.max_pixels != Reading.max_pixels)
+    words += [] if reading.nodata is None else ["--nodata", option_value(reading.nodata)]
     words += ["--classifier", "none"] * search.numbers
     return f"{shlex.join(words)} {search.chosen.setting.options} --seed {seed}"
 

@@ -1,6 +1,7 @@
 // A layer of poolwise: pixels to features and margins.
 //
 //   pixels ─ patches ─ [p - centre, 1] B ─ max(0, sign z - theta) ─ cells ─ normalised ─ (x - mean) / spread ─ T ─ coef
+//   pixels ─ statistics of bands ─ (s - bandMean) / bandSpread, behind the codes' numbers
 //
 // Whitening and thresholds are folded into B; with few directions, R [p - centre, 1] comes first. The names are those of
 // `poolwise.method.extraction.fused` and `poolwise.kernels.extraction`, and so are the formulas.
@@ -51,7 +52,7 @@ class Layer {
   /** spec : what `poolwise.export.page` writes    plain : without WebAssembly */
   constructor(spec, plain = false) {
     Object.assign(this, spec);
-    for (const name of ["centre", "B", "R", "D", "mean", "spread", "T", "coef"]) this[name] = spec[name] && decode(spec[name]);
+    for (const name of ["centre", "B", "R", "D", "mean", "spread", "T", "coef", "bandMean", "bandSpread"]) this[name] = spec[name] && decode(spec[name]);
     const [H, W, c] = this.shape, [ph, pw] = this.patch;
     this.h = Math.floor((H - ph) / this.stride) + 1;
     this.w = Math.floor((W - pw) / this.stride) + 1;
@@ -281,26 +282,37 @@ class Layer {
 
   /**
    * pixels : (H, W, c), 0..255
-   * returns : standard, (cells · width) standardised; features, projected where the model projects; margins, or null
+   * returns : standard, (cells · width) standardised and behind them statistics of bands, (cells · 4c), if the model has any;
+   * features, projected where the model projects; margins, or null
    */
   run(pixels) {
-    let total = null, count = 0;
+    let total = null, count = 0, bandTotal = null;
     for (const view of this.copies(this.scaled(pixels))) {
       const found = this.#statistics(view);
       total = total ? total.map((x, cell) => x.map((value, i) => value + found[cell][i])) : found;
+      if (this.bandMean) {
+        const seen = bandStatistics(view, this.shape, this.grids);
+        bandTotal = bandTotal ? bandTotal.map((value, i) => value + seen[i]) : Float64Array.from(seen);
+      }
       count++;
     }
-    const { width, mean, spread } = this, cells = total.length;
-    const standard = new Float32Array(cells * width);
+    const { width, mean, spread } = this, cells = total.length, bands = bandTotal ? bandTotal.length : 0;
+    const standard = new Float32Array(cells * width + bands);
     total.forEach((sum, cell) => {
       const x = this.#normalized(count > 1 ? sum.map((value) => value / count) : sum), own = mean.length > width ? cell * width : 0;
       for (let i = 0; i < width; i++) standard[cell * width + i] = (x[i] - mean[own + i]) / spread[own + i];
     });
+    for (let i = 0; i < bands; i++) {
+      const own = i % this.bandMean.length; // one scale for all cells, or one for each
+      standard[cells * width + i] = (bandTotal[i] / count - this.bandMean[own]) / this.bandSpread[own];
+    }
     return { standard, features: this.T ? this.#projected(standard, cells) : standard, margins: this.coef ? this.#margins(standard) : null };
   }
 
   #projected(standard, cells) {
-    const { T, width } = this, rows = T.length / width, features = new Float32Array(cells * rows);
+    const { T, width } = this, rows = T.length / width, bands = standard.subarray(cells * width);
+    const features = new Float32Array(cells * rows + bands.length);
+    features.set(bands, cells * rows);
     for (let cell = 0; cell < cells; cell++) {
       for (let r = 0; r < rows; r++) features[cell * rows + r] = dot(T, r * width, standard, cell * width, width);
     }
@@ -320,14 +332,16 @@ class Layer {
 
   /**
    * What each code, and with two sides its negative, adds to the margin of a class; without one, for row = null, by how much
-   * its pooled activation is above its mean, in the part of the image where that is most, in units of its spread.
+   * its pooled activation is above its mean, in the part of the image where that is most, in units of its spread. Statistics
+   * of bands belong to no code.
    */
   scores(standard, row) {
     const { width, outputs, codes } = this, n = standard.length, isSecond = this.classes && this.classes.length === 2;
     const scores = new Float64Array(this.signs.some((sign) => sign < 0) ? 2 * codes : codes);
     const sign = isSecond && row === 0 ? -1 : 1, from = isSecond ? 0 : row * n, pairs = this.isPaired ? pairsOf(outputs) : null;
+    const ofCodes = this.cut.cells.length * width;
     if (row === null) scores.fill(-Infinity);
-    for (let i = 0; i < n; i++) {
+    for (let i = 0; i < ofCodes; i++) {
       const [o, p] = pairs ? pairs[i % width] : [(i % width) % outputs, (i % width) % outputs], a = this.#sideOf(o);
       if (row === null) {
         if (o === p) scores[a] = Math.max(scores[a], standard[i]);

@@ -3,6 +3,7 @@
 import os
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn skips one of its checks without it
+os.environ.pop("PYTHONUNBUFFERED", None)  # commands write as a user's do, whose last lines wait in a buffer
 
 from pathlib import Path
 

@@ -17,6 +17,7 @@ import click
 from poolwise import __version__
 from poolwise.cli.ending import interrupted_by_signals
 from poolwise.cli.output import clean_warnings, say
+from poolwise.support.progress import silence
 from poolwise.support.text import plain
 
 _INTERRUPTED = 130
@@ -71,6 +72,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     with interrupted_by_signals() as received:
         code = _run(given)
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):  # full, or gone: that has been said
+        silence(sys.stdout)
     return 128 + received[0] if received and code == _INTERRUPTED else code
 
 
@@ -93,7 +99,7 @@ def _run(given: list[str]) -> int:
         say("interrupted")
         return _INTERRUPTED
     except (BrokenPipeError, SystemExit):  # the reader has left, as in `poolwise demo | head -1`; click turns it into an exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(sys.stdout)
         return 0
     except MemoryError as error:
         if error.args:  # how much was needed, and for what

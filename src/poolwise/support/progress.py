@@ -30,7 +30,16 @@ def tell(line: str) -> None:
     try:
         print(plain(line), file=sys.stderr, flush=True)
     except (OSError, ValueError):  # a broken pipe, a full disk, a closed file
+        silence(sys.stderr)
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the rest of the process)
+
+
+def silence(stream: TextIO) -> None:
+    """What waits in a stream that cannot be written to any more goes nowhere: at the end Python would try again, and exit with 120."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 class Forgiving:
@@ -42,13 +51,17 @@ class Forgiving:
         self._stream = sys.stderr
 
     def write(self, text: str) -> int:
-        with suppress(OSError, ValueError):
+        try:
             self._stream.write(text)
+        except (OSError, ValueError):
+            silence(self._stream)
         return len(text)
 
     def flush(self) -> None:
-        with suppress(OSError, ValueError):
+        try:
             self._stream.flush()
+        except (OSError, ValueError):
+            silence(self._stream)
 
     def isatty(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""What was learned is not lost to a full disk: room is looked for before, and a second place after."""
+"""What was learned is not lost to a full disk: room is checked before, and a second place is tried after."""
 
 import os
 import secrets

@@ -46,6 +46,24 @@ def test_what_was_learned_is_saved_elsewhere(made, poolwise, small_disk, tmp_pat
     assert load(second).n_candidates_ == 400
 
 
+def test_places_that_are_gone_are_passed_over(made, poolwise, small_disk, tmp_path, monkeypatch):
+    monkeypatch.setattr("poolwise.cli.commands.fit.check_model_room", lambda *model, slim: None)
+
+    def nowhere():
+        raise FileNotFoundError("No usable temporary directory found")
+
+    for name in ("home", "gone"):
+        (tmp_path / name).mkdir()
+    with monkeypatch.context() as patched:
+        patched.setenv("HOME", str(tmp_path / "home"))
+        patched.setattr("tempfile.gettempdir", nowhere)  # as it is where every disk is full
+        patched.chdir(tmp_path / "gone")
+        (tmp_path / "gone").rmdir()
+        done = poolwise("fit", made.train, "-o", small_disk / "m.safetensors", *QUICK, *LARGE)
+    (second,) = (tmp_path / "home").iterdir()
+    assert (done.code, f"what was learned is saved as {second}" in done.err) == (3, True)
+
+
 def test_save_says_which_file(photos, small_disk):
     model = PooledFeatures(4, 400, n_patches=2000, selection="random", random_state=0).fit(photos)
     with pytest.raises(OSError, match=r"small/m.safetensors cannot be written: .*No space left on device"):

@@ -82,6 +82,19 @@ def test_shards_of_something_else_are_left_alone(made, poolwise, tmp_path):
     assert "does not describe shards" in transform(poolwise, made, folder).err
 
 
+def test_the_same_names_elsewhere_or_read_otherwise_are_other_images(made, poolwise, tmp_path):
+    images, folder = open_images(made.test), tmp_path / "shards"
+    for name in ("a", "b"):
+        np.save(tmp_path / f"{name}.npy", images[:] if name == "a" else images[::-1])
+    assert poolwise("transform", made.model, tmp_path / "a.npy", "-o", folder, "--quiet").code == 0
+    done = poolwise("transform", made.model, tmp_path / "b.npy", "-o", folder, "--quiet")
+    assert (done.code, "are of another source" in done.err) == (3, True)
+    folder = tmp_path / "more"
+    assert transform(poolwise, made, folder, "--resize", "32").code == 0
+    done = poolwise("transform", made.model, made.test, "-o", folder, "--quiet", "--resize", "32", "--crop")
+    assert (done.code, "are of another source" in done.err) == (3, True)
+
+
 def test_a_folder_with_something_else_is_refused(made, poolwise, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")

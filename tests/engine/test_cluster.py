@@ -4,6 +4,7 @@ import os
 import pickle
 import signal
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -160,6 +161,29 @@ def test_workers_open_files_and_maps_themselves(client, images, labels, tmp_path
         monkeypatch.setattr(sending, "MOST_BYTES", images.nbytes // 2)
         with pytest.raises(ClusterError, match=r"MB of images are in this process's memory.*np\.save"):
             learned(PAPER, images, labels)
+
+
+def test_patches_on_the_workers_need_no_memory_here(client, images, labels, monkeypatch):
+    monkeypatch.setattr("poolwise.support.memory.available_bytes", lambda: 3_000_000)  # and 9,000 patches have 3.9 MB
+    with pytest.raises(MemoryError, match="the sample of 9,000 local vectors"):
+        learned(PAPER, images, labels)
+    with poolwise.cluster(client):
+        assert len(learned(PAPER, images, labels)[0].codes_) == 6
+
+
+def test_what_cannot_travel_is_named(client, images, labels):
+    class Locked:
+        def __init__(self):
+            self.turn = threading.Lock()
+
+        def __len__(self):
+            return len(images)
+
+        def __getitem__(self, number):
+            return images[number]
+
+    with poolwise.cluster(client), pytest.raises(ClusterError, match=r"images of type ItemImages cannot be sent.*np\.save"):
+        learned(PAPER, open_images(Locked()), labels)
 
 
 def test_a_large_value_arrives_in_pieces(client):

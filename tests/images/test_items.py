@@ -38,6 +38,32 @@ class Dataset:
         return item
 
 
+class Outer:
+    """A dataset whose items are images of another source."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __len__(self):
+        return len(self.inner)
+
+    def __getitem__(self, number):
+        return self.inner[number]
+
+
+def test_a_dataset_may_be_made_of_another(rng):
+    pixels = rng.integers(0, 256, size=(4, 5, 6, 3), dtype=np.uint8)
+    found = []
+
+    def read():
+        found.append(open_images(Outer(open_images(Dataset(list(pixels)))))[:])
+
+    thread = threading.Thread(target=read, daemon=True)  # which would wait for itself for ever
+    thread.start()
+    thread.join(60)
+    np.testing.assert_array_equal(found[0], pixels)
+
+
 @pytest.fixture(scope="module")
 def images():
     return np.random.default_rng(0).integers(0, 256, size=(6, 10, 8, 3), dtype=np.uint8)

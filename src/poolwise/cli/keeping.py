@@ -1,4 +1,4 @@
-"""What was learned is not lost to a full disk: room is looked for before, and a second place after."""
+"""What was learned is not lost to a full disk: room is checked before, and a second place is tried after."""
 
 import os
 import secrets
@@ -49,13 +49,14 @@ def keep_model(model: Any, output: Path, **how: Any) -> None:
         return
     except OSError as error:
         failed = error
-    for folder in (Path.cwd(), Path(tempfile.gettempdir()), Path.home()):
-        if os.path.realpath(folder) == os.path.realpath(followed(output).parent):
-            continue
-        second = folder / f"{output.stem}-{secrets.token_hex(4)}{output.suffix}"
+    for place in (Path.cwd, tempfile.gettempdir, Path.home):
         try:
+            folder = Path(place())  # an error of its own if the folder is gone, or all of them are full
+            if os.path.realpath(folder) == os.path.realpath(followed(output).parent):
+                continue
+            second = folder / f"{output.stem}-{secrets.token_hex(4)}{output.suffix}"
             save(model, second, **how)
-        except OSError:
+        except (OSError, RuntimeError):
             continue
         raise OSError(f"{failed}; what was learned is saved as {second}: move it where you want it") from failed
     raise failed

@@ -1,6 +1,6 @@
 """Features in a folder of shards: each is written once and whole, so that a second run goes on where the first stopped.
 
-FOLDER/shards.json      what the shards are of: model, images, features, images per shard
+FOLDER/shards.json      what the shards are of: model, images, where they are and how they are read, features, images per shard
 FOLDER/00000.npy        (images, features) float32, the first images
 FOLDER/00000.csv        row and path of each of them; written before its .npy
 """
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from poolwise.cli.reading import Reading
 from poolwise.support.blocks import spans
 from poolwise.support.files import replacing
 from poolwise.support.progress import Stages
@@ -39,7 +40,13 @@ def check_folder(folder: Path) -> None:
 
 
 def write_shards(
-    folder: Path, model: Path, features: "PooledFeatures", images: "Images", n_features: int, stages: Stages
+    folder: Path,
+    model: Path,
+    features: "PooledFeatures",
+    images: "Images",
+    reading: Reading,
+    n_features: int,
+    stages: Stages,
 ) -> tuple[int, int]:
     """Compute the shards that are not there yet: how many they are, and how many there are in all."""
     import numpy as np
@@ -48,6 +55,7 @@ def write_shards(
 
     size = max(1, _BYTES_PER_SHARD // (4 * n_features))
     about = {"model": _digest(model), "images": _digest_of_names(images), "rows": len(images), "features": n_features}
+    about["source"] = _digest_of_reading(reading)
     size = _begin(folder, {**about, "images_per_shard": size})
     shards = list(enumerate(spans(len(images), size)))
     missing = [(number, rows) for number, rows in shards if not (folder / f"{number:0{_DIGITS}}.npy").exists()]
@@ -80,7 +88,7 @@ def _begin(folder: Path, about: dict[str, Any]) -> int:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         size = int(found["images_per_shard"])
-        other = [name for name in ("model", "images", "rows", "features") if found[name] != about[name]]
+        other = [name for name in ("model", "images", "rows", "features", "source") if found[name] != about[name]]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} does not describe shards of features; give another folder") from error
     if other or size < 1:
@@ -118,3 +126,11 @@ def _digest_of_names(images: "Images") -> str:
     for name in images.names:
         found.update(os.fsencode(str(name)) + b"\n")
     return found.hexdigest()
+
+
+def _digest_of_reading(reading: Reading) -> str:
+    """Of where the images are, and of options that make others of the same files: arrays have no names, only row numbers."""
+    where = [str(path) if reading.named else os.path.realpath(path) for path in reading.inputs]
+    return hashlib.sha256(
+        repr((where, reading.member, reading.columns, reading.words)).encode(errors="surrogateescape")
+    ).hexdigest()

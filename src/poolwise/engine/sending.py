@@ -5,6 +5,7 @@ What is larger than a few megabytes goes in pieces, one task each; what is large
 go as names (`poolwise.support.mapped`).
 """
 
+import logging
 from typing import Any
 
 from distributed import Client, Future
@@ -16,18 +17,22 @@ from poolwise.support.blocks import spans
 MOST_BYTES = 100 << 20
 _BYTES_PER_PIECE = 4 << 20
 _BYTES_IN_TASKS = 2 << 20
+_REMEDY = (
+    "Store images where the workers see them, np.save('images.npy', images), and give open_images('images.npy') or "
+    "np.load('images.npy', mmap_mode='r'); or give a folder of files"
+)
+_LOG = logging.getLogger("distributed.protocol.pickle")  # prints every attempt
 
 
 def send(client: Client, value: Any, name: str, times: int = 0) -> Any:
     """A future of the value; or the value, where so many tasks may as well have it in themselves. ClusterError: too large."""
-    header, frames = serialize(value, serializers=("pickle",), on_error="raise")
+    header, frames = _serialized(value, name)
     views = [memoryview(frame).cast("B") if memoryview(frame).nbytes else memoryview(b"") for frame in frames]
     size = sum(view.nbytes for view in views)
     if size > MOST_BYTES:
         raise ClusterError(
             f"{size / 1e6:,.0f} MB of {name} are in this process's memory, and at most {MOST_BYTES / 1e6:,.0f} MB are sent to "
-            f"a cluster. Store images where the workers see them, np.save('images.npy', images), and give "
-            f"open_images('images.npy') or np.load('images.npy', mmap_mode='r'); or give a folder of files"
+            f"a cluster. {_REMEDY}"
         )
     if 0 < size * times <= _BYTES_IN_TASKS:
         return value
@@ -38,6 +43,21 @@ def send(client: Client, value: Any, name: str, times: int = 0) -> Any:
         _submit(client, _same, bytes(view[part]), key=key) for view in views for part in spans(len(view), _BYTES_PER_PIECE)
     ]
     return _submit(client, _joined, header, [len(view) for view in views], pieces, key=key)
+
+
+def _serialized(value: Any, name: str) -> Any:
+    """Header and frames; ClusterError where something in it belongs to this process, such as a lock or an open file."""
+    level = _LOG.level
+    _LOG.setLevel(logging.CRITICAL + 1)
+    try:
+        return serialize(value, serializers=("pickle",), on_error="raise")
+    except TypeError as error:
+        raise ClusterError(
+            f"{name} of type {type(value).__name__} cannot be sent to a cluster: something in them belongs to this process "
+            f"alone, such as a lock or an open file. {_REMEDY}"
+        ) from error
+    finally:
+        _LOG.setLevel(level)
 
 
 def _submit(client: Client, function: Any, *arguments: Any, key: str) -> Future:

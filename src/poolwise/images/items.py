@@ -25,7 +25,7 @@ from poolwise.support.types import Array
 _IMAGES = ("image", "img", "images", "x", "data", "pixel_values")
 _LABELS = ("label", "labels", "y", "target", "targets", "fine_label")
 _CHANNELS = (1, 3, 4)
-_TURN = threading.Lock()  # one for all: two datasets may share a file
+_TURN = threading.RLock()  # one for all: two datasets may share a file, and one may ask another
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from poolwise.images.sources import Images, check_numbers
 from poolwise.support.missing import unmasked
 from poolwise.support.types import Array
 
-_TURN = threading.Lock()  # one for all: two arrays may lie in one file
+_TURN = threading.RLock()  # one for all: two arrays may lie in one file, and one may be made of others
 
 
 class SlicedImages(Images):

@@ -71,7 +71,7 @@ def learn(
     """
     rng = np.random.default_rng(seed)
     _check_directions(recipe)
-    check_fit(recipe, images.shape, with_targets=targets is not None, keep_features=keep_features)
+    check_fit(recipe, images.shape, with_targets=targets is not None, keep_features=keep_features, local=engine.shares_memory)
     asked, positions = recipe, recipe.descriptor.positions(images.shape[1:3])
     recipe = replace(
         recipe,

@@ -16,13 +16,14 @@ _COVARIANCE_BYTES = 25  # per entry: sums in float64, the result, and what selec
 _FEWER = "Give fewer candidates, thresholds or sides, or a coarser grid."
 
 
-def check_fit(recipe: Recipe, shape: tuple[int, ...], *, with_targets: bool, keep_features: bool) -> None:
+def check_fit(recipe: Recipe, shape: tuple[int, ...], *, with_targets: bool, keep_features: bool, local: bool = True) -> None:
     """A MemoryError with numbers and a remedy where a fit of images of this shape, (n, H, W, c), cannot be held.
 
-    recipe : checked, decided and fitted to the images
+    recipe : checked, decided and fitted to the images    local : whether patches are held here, not by workers
     """
-    d = recipe.descriptor.dimension(shape[3])
-    check_memory(4 * recipe.n_patches * d, f"the sample of {recipe.n_patches:,} local vectors", "Give fewer patches.")
+    if local:
+        needed = 4 * recipe.n_patches * recipe.descriptor.dimension(shape[3])
+        check_memory(needed, f"the sample of {recipe.n_patches:,} local vectors", "Give fewer patches.")
     if recipe.n_candidates is not None:
         columns = _columns(recipe, shape[1:3], with_targets=with_targets)
         check_memory(_COVARIANCE_BYTES * columns**2, f"the covariance of {columns:,} outputs", _FEWER)

@@ -15,7 +15,7 @@ def locked(path: str | os.PathLike[str], waiting: Callable[[], object] = lambda:
     """Hold the lock `path`, a file that is made for it and removed after it; waiting() is called once, if another holds it.
 
     The system lets go of the lock of a process that dies, however it dies. Threads of one process exclude each other too. Where
-    a file system has no locks, the body runs without one.
+    a file system has no locks, or the file may not be written, the body runs without one: it knows what to say of its folder.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -27,7 +27,10 @@ def locked(path: str | os.PathLike[str], waiting: Callable[[], object] = lambda:
     """
     path, said = Path(path), False
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        handle = _open(path)
+        if handle is None:
+            yield
+            return
         try:
             state = _try(handle)
             if state is None:
@@ -49,6 +52,13 @@ def locked(path: str | os.PathLike[str], waiting: Callable[[], object] = lambda:
         with suppress(OSError):  # Windows does not remove what is open; then it stays, empty
             path.unlink()
         os.close(handle)
+
+
+def _open(path: Path) -> int | None:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+    except OSError:
+        return None
 
 
 def _is_still(path: Path, handle: int) -> bool:

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MappedArray:
-    """Numbers in C order at some place of a file that every process sees under the same name."""
+    """Numbers in C order at some place of a file that every process sees under the same name.
+
+    changed : nanoseconds, when the file was: another one of the same name is another array
+    """
 
     path: str
     offset: int
     dtype: str
     shape: tuple[int, ...]
+    changed: int
 
     def open(self) -> Array:
         """The numbers, read-only and not in memory."""
@@ -47,7 +51,12 @@ def as_mapped(array: Array) -> MappedArray | None:
     if root.mode != "r":
         root.flush()
     start = array.__array_interface__["data"][0] - root.__array_interface__["data"][0] + root.offset
-    return MappedArray(os.path.abspath(root.filename), int(start), array.dtype.str, array.shape)
+    path = os.path.abspath(root.filename)
+    try:
+        changed = os.stat(path).st_mtime_ns
+    except OSError:
+        return None  # the map outlives its name
+    return MappedArray(path, int(start), array.dtype.str, array.shape, changed)
 
 
 def packed(value: Any) -> Any:

@@ -9,7 +9,7 @@ from poolwise.cli.commands.evaluate import evaluate
 from poolwise.cli.commands.inspect import part_lines, summarize
 from poolwise.cli.commands.report import check_alone
 from poolwise.cli.model import describe_model, load_model, open_classifier, shared_provenance
-from poolwise.cli.output import check_output, text_file
+from poolwise.cli.output import check_output, echo, text_file
 from poolwise.cli.reading import Reading
 from poolwise.support.progress import Stages
 
@@ -66,7 +66,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     with text_file(output) as file:
         file.write(card)
     if output is not None:
-        click.echo(f"{output}: {len(card.splitlines())} lines; add what you know of the images")
+        echo(f"{output}: {len(card.splitlines())} lines; add what you know of the images")
 
 
 def _why_not(features: Any, classifier: Any) -> dict[str, str | None]:

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from poolwise.cli import options
 from poolwise.cli.model import describe_model, load_model, shared_provenance
-from poolwise.cli.output import check_output, print_json
+from poolwise.cli.output import check_output, echo, print_json
 from poolwise.support.progress import Stages
 
 
@@ -126,9 +126,9 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     if given["as_json"]:
         print_json(result)
     else:
-        click.echo(f"{output}: {result['bytes'] / 1e6:.1f} MB" + "; open it in a browser" * (writer is _PAGE))
+        echo(f"{output}: {result['bytes'] / 1e6:.1f} MB" + "; open it in a browser" * (writer is _PAGE))
         for name, shape in {**result.get("input", {}), **result.get("outputs", {})}.items():
-            click.echo(f"  {name:<14}{' × '.join(map(str, shape))}")
+            echo(f"  {name:<14}{' × '.join(map(str, shape))}")
 
 
 def _joined(features: Any, classifier: Any, given: Mapping[str, Any]) -> Any:

@@ -68,7 +68,7 @@ def command(
     result: dict[str, Any] = {}
     with on_cluster(cluster, stages):
         if to_folder:
-            result["written"], result["shards"] = write_shards(output, model, features, images, len(names), stages)
+            result["written"], result["shards"] = write_shards(output, model, features, images, reading, len(names), stages)
         elif output.name.lower().endswith(".csv"):
             _write_csv(output, features, images, names, stages)
         else:
@@ -77,7 +77,7 @@ def command(
     if as_json:
         print_json(result)
     elif to_folder:
-        click.echo(
+        echo(
             f"{output}: {len(names):,} features of {len(images):,} images in {result['shards']:,} shards, "
             f"{result['written']:,} of them computed now"
         )

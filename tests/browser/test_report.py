@@ -1,8 +1,12 @@
 """The report in a real browser: it loads, keeps to itself, answers mouse and keys, and fits every screen."""
 
+import itertools
+
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
+from poolwise import LinearSVM
 from poolwise.analysis.clusters import correlations_after, members_of
 from poolwise.report import write_report
 
@@ -141,6 +145,32 @@ def test_hostile_text_shows_as_text(show, report):
     titles = [row.get_attribute("title") for row in driver.find_elements("css selector", "#regions li")]
     assert all(title.startswith('"quoted" \'') and title.endswith("<b>.png") for title in titles)
     assert driver.execute_script("return document.scripts.length") == 2
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_long_labels_overlap_nothing(show, model, tmp_path, width):
+    fitted, images, labels, names = model
+    long = f"Aptenodytes_forsteri, {20 * 'a very '}long name of "
+    features, svm = fitted[0], LinearSVM(n_jobs=1)
+    renamed = np.array([f"{long}{number}" for number in np.unique(labels, return_inverse=True)[1]])
+    pipeline = make_pipeline(features, svm.fit(features.transform(images), renamed))
+    path = tmp_path / "long.html"
+    write_report(pipeline, path, images, renamed, names=names)
+    driver = show(path.as_uri(), width)
+    boxes = """return [...document.querySelectorAll(arguments[0])].map((e) => {
+        const { left, right, top, bottom, height } = e.getBoundingClientRect();
+        return { left, right, top, bottom, height };
+    })"""
+    for kind in ("#regions .name", "#confusion thead span", "#confusion tbody th", ".largest li > *"):
+        found = driver.execute_script(boxes, kind)
+        assert len(found) > 3
+        for one, other in itertools.combinations(found, 2):
+            beside = one["right"] <= other["left"] + 1 or other["right"] <= one["left"] + 1
+            assert beside or one["bottom"] <= other["top"] + 1 or other["bottom"] <= one["top"] + 1
+    assert all(one["height"] < 30 for one in driver.execute_script(boxes, ".largest .n"))  # a number is one line
+    cells = driver.execute_script(boxes, "#regions li")
+    for name, cell in zip(driver.execute_script(boxes, "#regions .name"), cells, strict=True):
+        assert name["right"] <= cell["right"] + 1
 
 
 def test_a_class_is_searched(show, report):

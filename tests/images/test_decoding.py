@@ -102,6 +102,54 @@ def test_grey_with_alpha_is_laid_over_white(save):
     np.testing.assert_array_equal(pixels[:, 0, 0], [255, 255, 0, 0])
 
 
+def test_greys_with_alpha_stay_grey_unless_asked(save, colours):
+    layer = np.dstack([colours[:, :, 0], np.full((12, 10), 255, np.uint8)])
+    np.testing.assert_array_equal(Decoder()(save(Image.fromarray(layer, "LA"))), colours[:, :, :1])
+    np.testing.assert_array_equal(Decoder(grey=False)(save(Image.fromarray(layer, "LA"))), np.repeat(colours[:, :, :1], 3, 2))
+
+
+def transparent_png(path, values, bits, colour):
+    """Greys (H, W), or colours (H, W, 3) of 16 bits, one of which is transparent; W fills whole bytes."""
+    if bits < 8:
+        H = len(values)
+        places = np.arange(8 // bits)[::-1] * bits
+        rows = (values.reshape(H, -1, 8 // bits) << places).sum(axis=2).astype(np.uint8)
+    else:
+        rows = values.astype(f">u{bits // 8}")
+    header = struct.pack(">IIBBBBB", values.shape[1], values.shape[0], bits, 2 if values.ndim == 3 else 0, 0, 0, 0)
+    data = zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows))
+    clear = np.asarray(colour, ">u2").tobytes()
+    return write(path, png((b"IHDR", header), (b"tRNS", clear), (b"IDAT", data), (b"IEND", b"")))
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8, 16])
+def test_a_transparent_grey_is_laid_over_white_at_every_depth(tmp_path, rng, bits):
+    values = rng.integers(0, 2**bits, size=(6, 8))
+    colour = int(values[0, 0])
+    values[1, :2] = 0, 1  # black is among the others
+    found = Decoder().decode(transparent_png(tmp_path / "a.png", values, bits, colour))
+    expected = np.where(values == colour, 255, values * 255 / (2**bits - 1)).astype(np.float32)
+    np.testing.assert_allclose(found.pixels[:, :, 0], expected, rtol=1e-6)
+    assert found.pixels.shape == (6, 8, 1)
+    assert found.notes == ("what is transparent in it is laid over white",)
+
+
+def test_one_bit_of_16_apart_is_not_transparent(tmp_path):
+    values = np.array([[4096, 4097], [4095, 65535]])
+    pixels = Decoder()(transparent_png(tmp_path / "a.png", values, 16, 4096))
+    np.testing.assert_array_equal(pixels[:, :, 0], np.float32([[65535, 4097], [4095, 65535]]) / np.float32(257))
+
+
+def test_a_transparent_colour_of_16_bits_is_left_and_noted(tmp_path, rng):
+    values = rng.integers(0, 65536, size=(4, 4, 3))
+    values[0, 0] = 9, 9, 9
+    values[0, 1] = 9 * 256 + 9
+    for colour in ((9, 9, 9), tuple(values[2, 2])):
+        found = Decoder().decode(transparent_png(tmp_path / "a.png", values, 16, colour))
+        np.testing.assert_array_equal(found.pixels, values >> 8)
+        assert found.notes[1:] == ("its transparent colour has 16 bits and is left as it is; save it with an alpha channel",)
+
+
 def test_a_transparent_colour_of_a_palette_is_laid_over_white(save):
     image = Image.fromarray(np.array([[0, 1], [1, 0]], np.uint8), "P")
     image.putpalette([10, 20, 30, 40, 50, 60])

@@ -1,6 +1,7 @@
 """Figures and pictures for notebooks draw the model's own numbers."""
 
 import io
+import itertools
 
 import numpy as np
 import pytest
@@ -36,6 +37,19 @@ def test_confusion():
     figure = report.draw_confusion(np.array([[3, 1], [0, 4]]), ["a", "$b"])
     assert [text.get_text() for text in figure.axes[0].texts] == ["3", "1", "4"]
     figure.savefig(io.BytesIO())
+
+
+def test_long_names_leave_room_for_the_confusion():
+    names = [f"a species of penguin with {100 * 'a very '}long name, {number}" for number in range(12)]
+    figure = report.draw_confusion(np.eye(12, dtype=int), names)
+    figure.savefig(io.BytesIO())
+    (ax,) = figure.axes
+    assert ax.get_window_extent().width > 0.5 * figure.bbox.width
+    assert len({tick.get_text() for tick in ax.get_xticklabels()}) == 12
+    extents = [tick.get_window_extent() for tick in ax.get_xticklabels()]
+    assert min(one.y0 for one in extents) >= 0  # within the picture
+    assert min(tick.get_window_extent().x0 for tick in ax.get_yticklabels()) >= 0
+    assert all(one.x1 <= other.x0 + 1 for one, other in itertools.pairwise(extents))
 
 
 def test_codes_are_unwhitened_unless_asked(chosen):

@@ -52,3 +52,14 @@ def test_hollow_marks_are_predicted():
     assert svg.count('class="mark hollow') == 1
     assert svg.count("<circle") == 2
     assert svg.count("<rect") == 1
+
+
+@pytest.mark.parametrize("largest", [9, 12_800, 654_321, 1.25e7])
+def test_the_axis_name_has_room_beside_the_numbers(largest):
+    """A letter takes 7.2 on average or less: a comma is half as wide as a digit. The name ends at x = 17."""
+    svg = line_chart([Line("a", [1, 2], [0.9 * largest, largest])], "x", "y", "alt")
+    ticks = re.findall(r'x="(\d+)" y="[^"]*" text-anchor="end">([^<]*)<', svg)
+    assert len(ticks) > 2
+    assert min(int(x) - 7.2 * len(text) for x, text in ticks) >= 17
+    left = re.search(r'class="axis" x1="(\d+)"', svg)[1]
+    assert float(left) == pytest.approx(points(svg)[0][0], abs=0.1)

@@ -31,6 +31,7 @@ EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".pbm", ".pnm", "
 MAX_PIXELS = 64_000_000
 
 _LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R 601
+_TOO_DEEP = -1
 _FILTER = Image.Resampling.BILINEAR
 _TURN = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -114,13 +115,16 @@ class Decoder:
     def of_picture(self, path: str, image: Image.Image, notes: tuple[str, ...] = ()) -> "Decoded":
         """The same of a picture of Pillow."""
         self._check_size(path, image.size)
+        clear = _transparent_colour(image)
         image.load()
         frames = 1 if image.format == "TIFF" else int(getattr(image, "n_frames", 1))
         if frames > 1:
             notes += (f"it is an animation of {frames} frames, of which the first is read",)
-        if image.has_transparency_data:
+        if clear == _TOO_DEEP:
+            notes += ("its transparent colour has 16 bits and is left as it is; save it with an alpha channel",)
+        elif image.has_transparency_data:
             notes += ("what is transparent in it is laid over white",)
-        return Decoded(self._finish(path, np.array(_upright(_colours(path, image, self.grey), image))), notes)
+        return Decoded(self._finish(path, np.array(_upright(_colours(path, image, self.grey, clear), image))), notes)
 
     def of_array(self, path: str, pixels: Array) -> "Decoded":
         """The same of pixels (H, W) or (H, W, c)."""
@@ -224,18 +228,35 @@ def _has_deep_colours(file: Any) -> bool:
     return header[:8] == b"\x89PNG\r\n\x1a\n" and header[24:25] == b"\x10" and header[25:26] in (b"\x02", b"\x04", b"\x06")
 
 
-def _colours(path: str, image: Image.Image, grey: bool | None) -> Image.Image:
-    """L, RGB, or F for 16-bit greys."""
+def _transparent_colour(image: Image.Image) -> int | None:
+    """The grey that a PNG declares transparent, as a number of its pixels; _TOO_DEEP: colours of 16 bits, read with 8 bits.
+
+    To be asked before the pixels are loaded: Pillow scales greys of 2 and 4 bits to 0..255, but not this number.
+    """
+    colour, tile = image.info.get("transparency"), getattr(image, "tile", None)
+    stored = str(tile[0][3]) if tile else ""
+    if image.mode == "RGB" and isinstance(colour, tuple):
+        return _TOO_DEEP if "16" in stored or max(colour) > 255 else None
+    if image.mode in ("P", "RGB") or not isinstance(colour, int):
+        return None
+    return colour * {"L;2": 85, "L;4": 17}.get(stored, 1)
+
+
+def _colours(path: str, image: Image.Image, grey: bool | None, clear: int | None) -> Image.Image:
+    """L, RGB, or F for 16-bit greys; the transparent grey, or what an alpha channel lets through, is white."""
     if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
-        return Image.fromarray(np.asarray(image).astype(np.float32) / np.float32(257))
+        values = np.asarray(image)
+        return Image.fromarray(np.where(values == clear, np.float32(255), values.astype(np.float32) / np.float32(257)))
     if image.mode in ("I", "F"):
         raise ImageError(path, "it has pixels of 32 bits, whose range is unknown; save it with 8 or 16 bits")
-    if image.has_transparency_data:
+    if image.mode in ("1", "L"):  # three channels, if asked for, are made at the end
+        values = np.asarray(image.convert("L"))
+        return Image.fromarray(np.where(values == clear, np.uint8(255), values))
+    is_grey = grey or image.mode in ("LA", "La")
+    if image.has_transparency_data and clear != _TOO_DEEP:
         layer = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
-    if image.mode in ("1", "L"):
-        return image.convert("L")  # its three channels are made at the end
-    return image.convert("RGB").convert("L" if grey else "RGB")
+    return image.convert("RGB").convert("L" if is_grey else "RGB")
 
 
 def _upright(image: Image.Image, original: Image.Image) -> Image.Image:

@@ -13,6 +13,7 @@ from poolwise.report.draw.look import COLOURS, INK, axes, blank
 from poolwise.support.types import Array
 
 _INCHES = (5.6, 3.8)
+_LETTERS = 28  # of a class on an axis, at most
 _DIVERGING = LinearSegmentedColormap.from_list("poolwise", ["#005493", "#ffffff", "#be4800"])
 
 
@@ -63,7 +64,7 @@ def draw_confusion(confusion: Array, classes: Any) -> Figure:
     figure = blank((2.4 + 0.32 * n, 2 + 0.32 * n))
     ax = figure.subplots()
     ax.imshow(share, cmap="cividis", vmin=0, vmax=1)
-    names = [str(name).replace("$", r"\$") for name in classes]
+    names = [_shortened(str(name)).replace("$", r"\$") for name in classes]
     ax.set_xticks(range(n), names, rotation=90)
     ax.set_yticks(range(n), names)
     ax.set_xlabel("predicted")
@@ -71,3 +72,9 @@ def draw_confusion(confusion: Array, classes: Any) -> Figure:
     for i, j in np.argwhere(confusion > 0) if n <= 40 else ():
         ax.text(j, i, f"{confusion[i, j]}", ha="center", va="center", fontsize=7, color="w" if share[i, j] < 0.6 else "k")
     return figure
+
+
+def _shortened(name: str) -> str:
+    """Its beginning and end: long names would leave no room for the picture, and many differ only at the end."""
+    half = _LETTERS // 2
+    return name if len(name) <= _LETTERS else f"{name[: half - 1]}…{name[-half:]}"

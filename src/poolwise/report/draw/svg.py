@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from html import escape
 
 _WIDTH, _HEIGHT = 440, 350
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 12, 44
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 12, 44  # at least so far from the left: longer numbers get more room
+_LETTER = 7.2  # is what a letter of a number takes on average, or less
 _MOST_POINTS = 240
 
 
@@ -39,17 +40,18 @@ def line_chart(
     xs, ys = ([value for points in kept for value in (point[axis] for point in points)] for axis in (0, 1))
     if not xs:
         return ""
-    across, x_ticks = _axis(min(xs), max(xs), log_x, _LEFT, _WIDTH - _RIGHT)
     up, y_ticks = _axis(min(ys), max(ys), log_y, _HEIGHT - _BOTTOM, _TOP)
+    texts = [f"{100 * value:.3g} %" if percent else _short(value) for value in y_ticks]
+    left = max(_LEFT, math.ceil(24 + _LETTER * max(map(len, texts), default=0)))
+    across, x_ticks = _axis(min(xs), max(xs), log_x, left, _WIDTH - _RIGHT)
     parts, floor = [], _HEIGHT - _BOTTOM
-    for value in y_ticks:
-        text = f"{100 * value:.3g} %" if percent else _short(value)
-        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{up(value):.1f}" y2="{up(value):.1f}"/>')
-        parts.append(f'<text class="tick" x="{_LEFT - 7}" y="{up(value) + 4:.1f}" text-anchor="end">{text}</text>')
+    for value, text in zip(y_ticks, texts, strict=True):
+        parts.append(f'<line class="grid" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{up(value):.1f}" y2="{up(value):.1f}"/>')
+        parts.append(f'<text class="tick" x="{left - 7}" y="{up(value) + 4:.1f}" text-anchor="end">{text}</text>')
     for value in x_ticks:
         parts.append(f'<text class="tick middle" x="{across(value):.1f}" y="{floor + 17}">{_short(value)}</text>')
-    parts.append(f'<line class="axis" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{floor}" y2="{floor}"/>')
-    parts.append(f'<text class="label" x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{_HEIGHT - 6}">{escape(x_label)}</text>')
+    parts.append(f'<line class="axis" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{floor}" y2="{floor}"/>')
+    parts.append(f'<text class="label" x="{(left + _WIDTH - _RIGHT) / 2}" y="{_HEIGHT - 6}">{escape(x_label)}</text>')
     middle = (_TOP + floor) / 2
     parts.append(f'<text class="label" transform="translate(13 {middle}) rotate(-90)">{escape(y_label)}</text>')
     for number, (line, points) in enumerate(zip(lines, kept, strict=True)):

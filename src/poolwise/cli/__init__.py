@@ -5,7 +5,6 @@ Results go to stdout, everything else to stderr.
 """
 
 import io
-import os
 import shlex
 import sys
 from collections.abc import Sequence

@@ -35,7 +35,7 @@ def tell(line: str) -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """What waits in a stream that cannot be written to any more goes nowhere: at the end Python would try again, and exit with 120."""
+    """What waits in a stream that cannot be written to goes nowhere; Python would try again at the end, and exit with 120."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

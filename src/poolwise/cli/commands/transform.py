@@ -73,7 +73,7 @@ def command(
     images, features, _ = open_both(model, reading, stages, labels=False, output=output, n_jobs=n_jobs)
     names = features.get_feature_names_out().tolist()
     result: dict[str, Any] = {}
-    with on_cluster(cluster, stages):
+    with on_cluster(cluster, stages, features):
         if to_folder:
             result["written"], result["shards"] = write_shards(output, model, features, images, reading, len(names), stages)
         elif output.name.lower().endswith(".csv"):

@@ -87,13 +87,13 @@ test-oldest:
 	$(PYTHON) -m venv --clear .venv-oldest
 	$(PYTHON) tools/oldest.py report > .venv-oldest/oldest.txt
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-oldest/oldest.txt -e '.[test,report]'
-	.venv-oldest/bin/pytest -q -n 2 --dist loadfile -m "not data and not browser and not docs" --ignore=src
+	.venv-oldest/bin/pytest -q -n 2 --dist loadfile -m "not data and not browser and not docs and not cluster" --ignore=src
 
 # Two runs, as in `test`; what runs in numba or in another process is not seen (docs/coverage.md).
 coverage: .venv/test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pytest-cov>=5'
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not data and not browser and not docs" --ignore=tests/engine --cov --cov-report=
-	$(BIN)/pytest -q tests/engine --cov --cov-append --cov-report=html --cov-report=term:skip-covered
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not data and not browser and not docs and not cluster" --ignore=tests/engine --cov --cov-report=
+	$(BIN)/pytest -q -m "not cluster" tests/engine --cov --cov-append --cov-report=html --cov-report=term:skip-covered
 
 dist: .venv/test
 	rm -rf dist && $(BIN)/python -m pip install --quiet --disable-pip-version-check build twine

@@ -8,7 +8,15 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-IN_WHEEL = ("poolwise/py.typed", "poolwise/report/assets/report.css", "poolwise/cli/commands/fit.py")
+IN_WHEEL = (
+    "poolwise/py.typed",
+    "poolwise/report/assets/report.css",
+    "poolwise/export/assets/page.html",
+    "poolwise/export/assets/numerics.js",
+    "poolwise/datasets/pictures/LICENSES.txt",
+    "poolwise/datasets/pictures/astronaut.png",
+    "poolwise/cli/commands/fit.py",
+)
 IN_SDIST = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "Makefile", "tests/test_architecture.py")
 NOWHERE = ("__pycache__", ".pyc", ".nbi", ".nbc", ".venv", "/data_batch", ".whl")
 LARGEST = {".whl": 6_000_000, ".gz": 12_000_000}

@@ -296,7 +296,7 @@ def test_arrays_and_tables(made, poolwise, tmp_path, three_classes):
             ["--pool", "second_order", "--grid", "auto"],
             "--grid must be a whole number, (rows, columns), or a list of these; got",
         ),
-        (["--candidates", "many"], "'many' is not a valid integer"),
+        (["--candidates", "many"], "'many' is not a valid integer, nor auto or none"),
         (["--resize", "32y"], "height x width"),
         (["--jobs", "0"], "0 threads"),
         (["--seed", "-1"], "not in the range"),

@@ -44,6 +44,13 @@ def test_commands_read_it(poolwise, made, stack, three_classes, tmp_path):
     assert poolwise("predict", stack.path, made.test, "--quiet").code == 0
 
 
+def test_their_features_need_no_cluster(poolwise, made, stack):
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'poolwise[dask]'")
+    found = poolwise("predict", stack.path, made.test, "--quiet", "--cluster", "tcp://127.0.0.1:1")
+    assert (found.code, "computed on this machine alone; --cluster is not used" in found.err) == (0, True)
+    assert found.out == poolwise("predict", stack.path, made.test, "--quiet").out
+
+
 def test_inspect_names_both_layers(poolwise, stack, tmp_path):
     found = poolwise("inspect", stack.path)
     assert "64 features of 32×32" in found.out

@@ -91,6 +91,15 @@ def test_a_parameter_that_is_not_an_option_of_the_command_stays_as_in_python(nam
     assert spell(name, "Patches.size", (6, 8)) == "Patches(size=(6, 8))"
 
 
+@pytest.mark.parametrize("name", ["transform", "predict", "evaluate", "report", "card"])
+def test_pixels_without_data_are_a_matter_of_the_model(made, poolwise, tmp_path, name):
+    assert spell(name, "nodata", "nan") == "--nodata of `poolwise fit`"
+    if name == "predict":
+        np.save(tmp_path / "x.npy", np.full((3, 32, 32, 3), np.nan, np.float32))
+        done = poolwise(name, made.model, tmp_path / "x.npy", "--quiet")
+        assert (done.code, "leave them out with --nodata of `poolwise fit`" in done.err) == (3, True)
+
+
 def test_only_parameters_of_the_error_are_spelled():
     command = group.get_command(None, "fit")
     error = ParameterError("{n_codes} of {scale}, n_codes and {nothing}", n_codes=5, scale=None)

@@ -59,7 +59,11 @@ def test_labels_do_not_matter(made, poolwise, tmp_path, three_classes):
 
 @pytest.mark.parametrize(
     ("output", "message"),
-    [("f.txt", "does not end in .npy or .csv"), ("no/f.npy", "No such file"), ("no/shards", "is not a folder")],
+    [
+        ("f.txt", "f.txt does not end in .npy or .csv; for shards give a folder"),
+        ("no/f.npy", "No such file"),
+        ("no/shards", "is not a folder"),
+    ],
 )
 def test_outputs_that_cannot_be(made, poolwise, tmp_path, monkeypatch, output, message):
     monkeypatch.chdir(tmp_path)

@@ -34,6 +34,7 @@ SETTINGS = {
     "plain": {**PAPER, "n_candidates": None},
     "paper": PAPER,
     "super-patches": {**PAPER, "n_super_patches": 700},
+    "nodata, statistics": {"nodata": 0, "statistics": True, "selection": "affinity"},
     "cells": {**PAPER, "scale": "cell", "dictionary": KMeans("centroids", max_iter=3)},
     "second order": {"n_candidates": None, "pooling": "second_order", "pooling__directions": 20},
     "sift": {**PAPER, "descriptor": "sift", "descriptor__bins": 2, "dictionary": "convolutional", "dictionary__shifts": 1},

@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import tifffile
+from PIL import Image
 from tifffile import _imagecodecs
 
 from poolwise import open_images
@@ -120,6 +121,15 @@ def test_of_a_stack_somebody_must_say_what_to_take(save, numbers, words):
     np.testing.assert_array_equal(Decoder(stack="channels")(path), np.moveaxis(array.reshape(-1, H, W), 0, 2))
     with pytest.raises(ImageError, match="it has 7 pages, 0 to 6; got page=7"):
         Decoder(page=7)(path)
+
+
+def test_what_is_no_tiff_has_one_page(tmp_path):
+    Image.new("L", (4, 5)).save(tmp_path / "a.png")
+    assert Decoder(page=0)(str(tmp_path / "a.png")).shape == (5, 4, 1)
+    with pytest.raises(ImageError, match="it has one page, 0; got page=1"):
+        Decoder(page=1)(str(tmp_path / "a.png"))
+    with pytest.raises(ImageError, match="it has one page, 0; got page=1"):
+        open_images([(np.zeros((5, 4), np.uint8), 0)] * 2, page=1)
 
 
 def test_pages_of_other_sizes_are_noted(tmp_path, numbers):

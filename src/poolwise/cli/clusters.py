@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from poolwise.cli.output import say
 from poolwise.support.addresses import n_local_workers
 from poolwise.support.progress import Stages
 
@@ -37,8 +38,14 @@ def cluster(command: Command) -> Command:
 
 
 @contextmanager
-def on_cluster(where: str | None, stages: Stages) -> Iterator[None]:
-    """Connect for the length of the `with`; nothing for None."""
+def on_cluster(where: str | None, stages: Stages, fitted: Any = None) -> Iterator[None]:
+    """Connect for the length of the `with`; nothing for None.
+
+    fitted : features to compute, if that is all there is to do: those of layers on layers are computed here
+    """
+    if where is not None and hasattr(fitted, "layers_"):
+        say("warning: features of layers on layers are computed on this machine alone; --cluster is not used")
+        where = None
     if where is None:
         yield
         return

@@ -138,7 +138,13 @@ class OrNone(ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "none":
             return None
-        return value if self.word and value == self.word else self.inner.convert(value, param, ctx)
+        if self.word and value == self.word:
+            return value
+        try:
+            return self.inner.convert(value, param, ctx)
+        except click.BadParameter as error:
+            words = " or ".join(filter(None, [self.word, "none"]))
+            self.fail(f"{error.message.removesuffix('.')}, nor {words}", param, ctx)
 
 
 class OrAuto(ParamType):

@@ -37,6 +37,8 @@ def option_value(value: Any) -> str:
 def speller(command: click.Command) -> Spell:
     """How a command spells parameters: its own words first, then its options; others stay as in Python."""
     words: dict[str, str] = {"data_home": "POOLWISE_DATA"} | getattr(command, "spellings", {})
+    if any(param.name == "model" for param in command.params):  # it has its own, which no option changes
+        words["nodata"] = "--nodata of `poolwise fit`"
     if any("--data" in param.opts for param in command.params):
         words["data_home"] = "--data"
     own = {option: param for param in command.params for option in param.opts}

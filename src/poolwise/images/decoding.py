@@ -114,6 +114,7 @@ class Decoder:
 
     def of_picture(self, path: str, image: Image.Image, notes: tuple[str, ...] = ()) -> "Decoded":
         """The same of a picture of Pillow."""
+        self._check_page(path)
         self._check_size(path, image.size)
         clear = _transparent_colour(image)
         image.load()
@@ -128,8 +129,14 @@ class Decoder:
 
     def of_array(self, path: str, pixels: Array) -> "Decoded":
         """The same of pixels (H, W) or (H, W, c)."""
+        self._check_page(path)
         self._check_size(path, (pixels.shape[1], pixels.shape[0]))
         return Decoded(self._finish(path, pixels))
+
+    def _check_page(self, path: str) -> None:
+        """What is not a TIFF has one page; `read_tiff` checks those."""
+        if self.page:
+            raise ImageError(path, "it has one page, 0; got {page}", page=self.page)
 
     def _check_size(self, path: str, size: tuple[int, int]) -> None:
         W, H = size

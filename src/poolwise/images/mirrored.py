@@ -17,6 +17,7 @@ class Mirrored(ImageSource):
         _, H, W, c = images.shape
         self.shape, self.dtype = (len(images), H, W, c), images.dtype
         self._images = images
+        self.is_raw = bool(getattr(images, "is_raw", False))
 
     def __getitem__(self, rows: Any) -> Array:
         return self._images[rows][..., ::-1, :]

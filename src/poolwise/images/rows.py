@@ -17,6 +17,7 @@ class RowsOf(ImageSource):
         _, H, W, c = images.shape
         self.shape, self.dtype = (len(rows), H, W, c), images.dtype
         self._images, self._rows = images, rows
+        self.is_raw = bool(getattr(images, "is_raw", False))
 
     def __getitem__(self, rows: Any) -> Array:
         return self._images[self._rows[rows]]

@@ -48,7 +48,7 @@ def command(model: Path, n_jobs: int | None, cluster: str | None, as_json: bool,
     reading.check()
     stages = Stages(not quiet)
     images, features, classifier = open_classifier(model, reading, stages, labels=True, output=None, n_jobs=n_jobs)
-    with on_cluster(cluster, stages):
+    with on_cluster(cluster, stages, features):
         result = evaluate(features, classifier, images, stages, reading.images)
     if as_json:
         print_json(result)

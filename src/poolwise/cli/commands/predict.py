@@ -61,7 +61,7 @@ def command(
     images, features, classifier = open_classifier(model, reading, stages, labels=False, output=output, n_jobs=n_jobs)
     from poolwise.analysis.accuracy import margin_blocks
 
-    with on_cluster(cluster, stages), text_file(output) as file, stages.stage("predict", len(images)) as update:
+    with on_cluster(cluster, stages, features), text_file(output) as file, stages.stage("predict", len(images)) as update:
         write = _writer(file, form or "csv", classifier.classes_.tolist())
         for rows, margins in margin_blocks(features, classifier, images):
             for name, best, row in zip(images.names[rows], margins.argmax(axis=1), margins.tolist(), strict=True):

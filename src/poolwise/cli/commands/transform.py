@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from poolwise.estimators import PooledFeatures
     from poolwise.images import Images
 
+_ENDINGS = (".npy", ".csv")
+
 
 @click.command("transform", context_settings=options.SETTINGS)
 @options.model_file
@@ -60,13 +62,18 @@ def command(
     if to_folder:
         check_folder(output)
     else:
-        check_output(output, (".npy", ".csv"), inputs=(model, *reading.inputs))
+        if output.suffix.lower() not in _ENDINGS:
+            raise click.BadParameter(
+                f"{output} does not end in {' or '.join(_ENDINGS)}; for shards give a folder, or a name without an ending",
+                param_hint="--output",
+            )
+        check_output(output, _ENDINGS, inputs=(model, *reading.inputs))
     reading.check()
     stages = Stages(not quiet)
     images, features, _ = open_both(model, reading, stages, labels=False, output=output, n_jobs=n_jobs)
     names = features.get_feature_names_out().tolist()
     result: dict[str, Any] = {}
-    with on_cluster(cluster, stages):
+    with on_cluster(cluster, stages, features):
         if to_folder:
             result["written"], result["shards"] = write_shards(output, model, features, images, reading, len(names), stages)
         elif output.name.lower().endswith(".csv"):

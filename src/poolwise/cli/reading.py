@@ -174,7 +174,9 @@ class Reading:
         again : whether they will be read more than once, so that it pays to keep them in memory
         """
         from poolwise.images import write_manifest
+        from poolwise.images.said import hear_libtiff
 
+        hear_libtiff()
         if self.named is not None:
             return self.named.open(stages, labels=labels)
         source = self._open(stages, labels=labels, memory=_BYTES_KEPT if again or self.on_error == "skip" else 0, n_jobs=n_jobs)

@@ -138,7 +138,13 @@ class OrNone(ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "none":
             return None
-        return value if self.word and value == self.word else self.inner.convert(value, param, ctx)
+        if self.word and value == self.word:
+            return value
+        try:
+            return self.inner.convert(value, param, ctx)
+        except click.BadParameter as error:
+            words = " or ".join(repr(word) for word in (self.word, "none") if word)
+            self.fail(f"{error.message.rstrip('.')}, nor {words}", param, ctx)
 
 
 class OrAuto(ParamType):
@@ -150,7 +156,10 @@ class OrAuto(ParamType):
         return self.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if value == "auto" else click.FLOAT.convert(value, param, ctx)
+        try:
+            return value if value == "auto" else click.FLOAT.convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(f"{error.message.rstrip('.')}, nor 'auto'", param, ctx)
 
 
 class ChoiceOrNone(Choice):

@@ -50,6 +50,9 @@ def test_a_table_of_several_files_is_fitted_evaluated_and_predicted(poolwise, pl
     done = poolwise("transform", model, plate, "--columns", "r+g", "-o", tmp_path / "x.npy", "--quiet")
     assert done.code == 3
     assert "32×32 pixels with 2 channels, but the model was fitted on images of 32×32 pixels with 3 channels" in done.err
+    done = poolwise("predict", model, plate.parent / "r0.tif", "--quiet")  # one of an image's three files
+    assert (done.code, done.out) == (3, "")
+    assert "each was in several files: give a table of their paths with --columns r+g+b,kind" in done.err
 
 
 @pytest.mark.parametrize("columns", ["r++b,kind", "+,kind", "r+r,kind", "r+kind,kind", ",kind"])

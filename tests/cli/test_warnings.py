@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from poolwise import LinearSVM, PooledFeatures, load
 from poolwise.cli.output import clean_warnings
@@ -73,6 +74,37 @@ def test_a_text_is_said_once_and_spelled(capfd):
             warn_user(ParameterWarning("{n_codes}", n_codes=5))
             warn_user("another")
     assert capfd.readouterr().err == "poolwise: warning: <n_codes=5>\npoolwise: warning: <another>\n"
+
+
+@pytest.fixture
+def damaged(photos, tmp_path):
+    """A folder of 20 photos; of a.jpg the EXIF data are cut, in b.tif Pillow's libtiff finds damage that it decodes or not."""
+    folder = tmp_path / "damaged"
+    folder.mkdir()
+    for row, pixels in enumerate(photos[:18]):
+        Image.fromarray(pixels).save(folder / f"{row}.png")
+    Image.fromarray(photos[18]).save(folder / "a.jpg", exif=b"Exif\0\0II*\0\x08\0\0\0\x05\0\x12\x01")
+    Image.fromarray(photos[19]).save(folder / "b.tif", compression="tiff_lzw")
+    content = bytearray((folder / "b.tif").read_bytes())
+    with Image.open(folder / "b.tif") as image:
+        (start,) = image.tag_v2[273]
+    content[start + 40 : start + 60] = b"\xff" * 20
+    (folder / "b.tif").write_bytes(content)
+    return folder
+
+
+def test_decoders_name_the_file_and_write_nothing_by_themselves(damaged, poolwise, tmp_path):
+    options = [one for one in QUICK if one != "--quiet"]
+    fit = ("fit", damaged, "-o", tmp_path / "m.safetensors", *options, "--on-error", "skip")
+    lines = poolwise(*fit).err.splitlines()
+    assert all(line.startswith("poolwise: ") for line in lines)
+    (cut,) = (line for line in lines if "EXIF" in line or "Truncated" in line)
+    assert cut.startswith(f"poolwise: warning: {damaged / 'a.jpg'}: ")
+    (torn,) = (line for line in lines if "libtiff" in line)
+    assert torn.startswith(f"poolwise: warning: {damaged / 'b.tif'}: libtiff: ")
+    quiet = poolwise(*fit, "--quiet").err.splitlines()
+    assert len(quiet) == 1
+    assert "1 of the files cannot be used" in quiet[0]
 
 
 def test_demo_and_presets_do_not_warn(photos, recwarn):

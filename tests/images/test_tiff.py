@@ -115,6 +115,7 @@ def test_of_a_stack_somebody_must_say_what_to_take(save, numbers, words):
     with pytest.raises(ImageError) as refused:
         Decoder()(path)
     assert f"a.tif: it is {words}, and nothing says which to take" in str(refused.value)
+    assert str(refused.value).endswith("by stack='max', or each as a band by stack='channels'")
     assert all(remedy in str(refused.value) for remedy in ("page=0", "stack='max'", "stack='channels'"))
     np.testing.assert_array_equal(Decoder(page=3)(path), as_image(array[3], 0 if array.ndim == 4 else None))
     np.testing.assert_array_equal(Decoder(stack="max")(path), as_image(array.max(axis=0), 0 if array.ndim == 4 else None))

@@ -674,7 +674,7 @@ def test_pipes_folders_and_devices_are_refused_without_waiting(tmp_path):
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "s"))
     for path in (tmp_path / "pipe", tmp_path, "/dev/zero", "/dev/null", tmp_path / "s"):
-        with pytest.raises(ModelFileError, match="it is not a regular file"):
+        with pytest.raises(ModelFileError, match="it is a folder, pipe or device, not a file"):
             load(path)
 
 

@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(given: list[str]) -> int:
     try:
-        with clean_warnings(lambda message: _message(message, given)):
+        with clean_warnings(lambda message: _message(message, given), quiet="--quiet" in given):
             result = command.main(given, prog_name="poolwise", standalone_mode=False, obj=shlex.join(["poolwise", *given]))
         if sys.stdout is not None:  # closed by the caller, as in `poolwise demo >&-`
             sys.stdout.flush()

@@ -143,8 +143,8 @@ class OrNone(ParamType):
         try:
             return self.inner.convert(value, param, ctx)
         except click.BadParameter as error:
-            words = " or ".join(filter(None, [self.word, "none"]))
-            self.fail(f"{error.message.removesuffix('.')}, nor {words}", param, ctx)
+            words = " or ".join(repr(word) for word in (self.word, "none") if word)
+            self.fail(f"{error.message.rstrip('.')}, nor {words}", param, ctx)
 
 
 class OrAuto(ParamType):
@@ -156,7 +156,10 @@ class OrAuto(ParamType):
         return self.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if value == "auto" else click.FLOAT.convert(value, param, ctx)
+        try:
+            return value if value == "auto" else click.FLOAT.convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(f"{error.message.rstrip('.')}, nor 'auto'", param, ctx)
 
 
 class ChoiceOrNone(Choice):

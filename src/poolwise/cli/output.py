@@ -89,15 +89,20 @@ def say(message: str) -> None:
 
 
 @contextmanager
-def clean_warnings(spelled: Callable[[Warning | str], str] = str) -> Iterator[None]:
+def clean_warnings(spelled: Callable[[Warning | str], str] = str, *, quiet: bool = False) -> Iterator[None]:
     """Warnings as one line each, without a file name and a line of code, and each text once.
 
     spelled : a warning's message as the command says it
+    quiet : without those of Pillow and libtiff about damage that they decode nevertheless; they name the image's file
     """
     said = set()
 
-    def show(message: Warning | str, *where: Any, **more: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], filename: str, *where: Any, **more: Any) -> None:
         line = " ".join(spelled(message).split())
+        if Path(filename).parent.name == "PIL":
+            if quiet:
+                return
+            line = _of_its_file(line)
         if line not in said:
             said.add(line)
             say(f"warning: {line}")
@@ -105,3 +110,12 @@ def clean_warnings(spelled: Callable[[Warning | str], str] = str) -> Iterator[No
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
+
+
+def _of_its_file(line: str) -> str:
+    """What a decoder says, with the name of the file that it decodes."""
+    from poolwise.images.errors import show
+    from poolwise.images.said import being_decoded
+
+    path = being_decoded()
+    return line if path is None else f"{show(path)}: {line}"

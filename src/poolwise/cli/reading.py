@@ -151,7 +151,8 @@ class Reading:
         columns = self.columns
         if columns is None and not self.files and self.images.suffix.lower() == ".csv" and not self.images.is_dir():
             columns = _columns(known.get("columns"))
-        in_several_files = columns is not None and not isinstance(columns[0], str)
+        ruling = columns or _columns(known.get("columns"))
+        in_several_files = ruling is not None and not isinstance(ruling[0], str)
         of_shape = {1: True, 3: False}.get(c)
         if in_several_files:  # bands of files, not colours
             of_shape = True if known.get("grey") is True else None
@@ -174,7 +175,9 @@ class Reading:
         again : whether they will be read more than once, so that it pays to keep them in memory
         """
         from poolwise.images import write_manifest
+        from poolwise.images.said import hear_libtiff
 
+        hear_libtiff()
         if self.named is not None:
             return self.named.open(stages, labels=labels)
         source = self._open(stages, labels=labels, memory=_BYTES_KEPT if again or self.on_error == "skip" else 0, n_jobs=n_jobs)
@@ -271,6 +274,9 @@ def check_fits(reading: Reading, images: "Images", description: "Description") -
         remedy = f"give --resize {fitted[0]}x{fitted[1]}, and --crop to keep proportions"
         if (H, W) == fitted[:2]:
             remedy = {1: "give --grey", 3: "give --colour"}.get(fitted[2], "choose bands with --channels")
+            several = _columns(description.provenance.get("columns"))
+            if several is not None:
+                remedy = f"each was in several files: give a table of their paths with --columns {spell_columns(several)}"
     raise ImageError(
         reading.images,
         f"its images have {say_shape((H, W, c))}, but the model was fitted on images of {say_shape(fitted)}; {remedy}",

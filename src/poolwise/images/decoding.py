@@ -21,6 +21,7 @@ import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from poolwise.images.errors import ImageError, reason_of
+from poolwise.images.said import decoding
 from poolwise.images.tiff import MAGIC, Stack, read_tiff
 from poolwise.support.files import NotRegularError, open_regular
 from poolwise.support.missing import Nodata, can_be_missing, missing_pixels
@@ -85,7 +86,7 @@ class Decoder:
     def decode(self, path: str) -> "Decoded":
         """The same, with what was left out or changed."""
         try:
-            with open_regular(path) as file, BufferedReader(file) as buffer:
+            with decoding(path), open_regular(path) as file, BufferedReader(file) as buffer:
                 if buffer.peek(4)[:4] in MAGIC:
                     found = read_tiff(path, buffer, page=self.page, stack=self.stack, max_pixels=self.max_pixels)
                     if found.pixels is not None:

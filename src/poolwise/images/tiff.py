@@ -119,10 +119,9 @@ class _Axes:
             raise ImageError(
                 self._path,
                 f"it is {what} ({known}; axes {self.axes}), and nothing says which to take; choose one by its number with "
-                f"{{page}}, or take the largest of all by {{stack}}, or each as a band by {{channels}}",
+                f"{{page}}, or take the largest of all by {{stack}}",
                 page=Example("0", "0"),
-                stack="max",
-                channels=Example("stack='channels'", "--stack channels"),
+                stack=Example("'max', or each as a band by stack='channels'", "max, or each as a band by --stack channels"),
             )
 
     @property

@@ -99,7 +99,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[FileIO]:
     try:
         file = open_regular(path)
     except NotRegularError as error:
-        raise ModelFileError("it is not a regular file") from error
+        raise ModelFileError("it is a folder, pipe or device, not a file") from error
     with file:
         yield file
 

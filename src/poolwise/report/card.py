@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from poolwise.analysis.accuracy import spelled
+from poolwise.support.text import file_size
 
 _CLASSES_SHOWN, _CONFUSIONS_SHOWN, _LABELS_NAMED = 100, 10, 20
 _PROVENANCE = {
@@ -170,7 +171,7 @@ def _cost(summary: Mapping[str, Any], evaluation: Mapping[str, Any] | None) -> l
         f"- {sum(cost.values()) / 1e6:,.1f} million multiplications with an addition per image ({stages})"
         + "; matrix roots or logarithms are not counted" * has_roots
         + ".",
-        f"- The model file has {summary['bytes'] / 1e6:,.1f} MB.",
+        f"- The model file has {file_size(summary['bytes'])}.",
     ]
     if evaluation is not None:
         speed = f"{evaluation['images_per_second']:,.0f}"

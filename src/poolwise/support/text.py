@@ -23,3 +23,11 @@ def _steers(one: str) -> bool:
 
 def _spelled(one: str) -> str:
     return one.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def file_size(n_bytes: int) -> str:
+    """
+    >>> file_size(41_234), file_size(553_776), file_size(170_000_000), file_size(12)
+    ('41 KB', '0.6 MB', '170.0 MB', '1 KB')
+    """
+    return f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 50_000 else f"{max(1, round(n_bytes / 1e3))} KB"

@@ -12,6 +12,7 @@ from poolwise.cli import options
 from poolwise.cli.model import describe_model, load_model, shared_provenance
 from poolwise.cli.output import check_output, echo, print_json
 from poolwise.support.progress import Stages
+from poolwise.support.text import file_size
 
 
 class Writer(NamedTuple):
@@ -126,7 +127,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     if given["as_json"]:
         print_json(result)
     else:
-        echo(f"{output}: {result['bytes'] / 1e6:.1f} MB" + "; open it in a browser" * (writer is _PAGE))
+        echo(f"{output}: {file_size(result['bytes'])}" + "; open it in a browser" * (writer is _PAGE))
         for name, shape in {**result.get("input", {}), **result.get("outputs", {})}.items():
             echo(f"  {name:<14}{' × '.join(map(str, shape))}")
 

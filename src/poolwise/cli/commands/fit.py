@@ -16,6 +16,7 @@ from poolwise.cli.parameters import first_parameters, given, other_parameters, s
 from poolwise.cli.reading import Reading, say_shape
 from poolwise.cli.spelling import in_options, option_value
 from poolwise.support.progress import Stages
+from poolwise.support.text import file_size
 
 if TYPE_CHECKING:
     from poolwise.estimators import LinearSVM, LinearSVMCV, PooledFeatures, StackedFeatures
@@ -334,7 +335,7 @@ def show(result: dict[str, Any]) -> None:
     mirrored = ", for the classifier also mirrored" * result["mirrored"]
     layers = "" if result["layers"] == 1 else f" in each of {result['layers']} layers"
     lines = {
-        "model": f"{result['model']}, {result['bytes'] / 1e6:.1f} MB",
+        "model": f"{result['model']}, {file_size(result['bytes'])}",
         "images": f"{result['images']:,} of {say_shape(tuple(result['image_shape']))}{mirrored}",
         "codes": f"{result['codes']:,}{chosen}{layers}: {result['features']:,} features",
     }

@@ -10,6 +10,7 @@ from poolwise.cli.model import describe_model, load_model
 from poolwise.cli.output import check_output, echo, print_json
 from poolwise.support.files import replacing
 from poolwise.support.progress import Stages
+from poolwise.support.text import file_size
 
 if TYPE_CHECKING:
     from poolwise.method.layer import Layer
@@ -210,7 +211,7 @@ def _show(result: dict[str, Any], layer: "Layer", parts: dict[str, str]) -> None
     rest = "" if fitted["converged"] else " (stopped by --max-iter)"
     rounds = f"{fitted['rounds']} rounds{rest}" if fitted["rounds"] else "no rounds"
     lines = {
-        "file": f"{result['model']}, {result['bytes'] / 1e6:.1f} MB, format {result['format']}{', slim' * result['slim']}",
+        "file": f"{result['model']}, {file_size(result['bytes'])}, format {result['format']}{', slim' * result['slim']}",
         **parts,
         "dictionary": f"{parts['dictionary']}: {rounds} on {result['parameters']['n_patches']:,} patches",
         "sizes": f"{result['codes']:,} codes{_directions(layer)}, "

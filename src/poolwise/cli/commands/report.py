@@ -11,6 +11,7 @@ from poolwise.cli.model import describe_model, load_model, open_both
 from poolwise.cli.output import check_report, echo, print_json
 from poolwise.cli.reading import Reading
 from poolwise.support.progress import Stages
+from poolwise.support.text import file_size
 
 if TYPE_CHECKING:
     from poolwise.estimators import PooledFeatures
@@ -153,6 +154,6 @@ def summarize(output: Path, found: "Findings") -> dict[str, Any]:
 
 
 def _show(result: dict[str, Any]) -> None:
-    echo(f"{result['report']}: {result['bytes'] / 1e6:.1f} MB; open it in a browser")
+    echo(f"{result['report']}: {file_size(result['bytes'])}; open it in a browser")
     for reason in result["missing"].values():
         echo(f"  {reason}")

@@ -89,7 +89,7 @@ test-oldest:
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-oldest/oldest.txt -e '.[test,report]'
 	.venv-oldest/bin/pytest -q -n 2 --dist loadfile -m "not data and not browser and not docs and not cluster" --ignore=src
 
-# Two runs, as in `test`; what runs in numba or in another process is not seen (docs/coverage.md).
+# Two runs, as in `test`. What runs in numba or in another process is not seen.
 coverage: .venv/test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pytest-cov>=5'
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not data and not browser and not docs and not cluster" --ignore=tests/engine --cov --cov-report=

@@ -214,6 +214,7 @@ def test_errors_of_tasks_are_those_of_threads(client, images, tmp_path):
         PooledFeatures(6, **QUICK, **PAPER).fit(source)
 
 
+@pytest.mark.cluster
 def test_rows_of_a_worker_that_dies_are_computed_again(client, images):
     kmeans, killed = KMeans(max_iter=6, tol=0.0), []
     client.wait_for_workers(2)

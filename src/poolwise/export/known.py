@@ -17,10 +17,9 @@ from poolwise.method.encoders import Linear, Nearest, Threshold, Triangle
 from poolwise.method.layer import Layer
 from poolwise.method.nystrom import Projection
 from poolwise.method.pooling import Pool, SecondOrder
+from poolwise.method.pooling.second_order import LEAST_OFFSET_OF_PRODUCTS
 from poolwise.method.scale import Scale
 from poolwise.method.whitening import Whitening
-
-LEAST_OFFSET = 1e-3  # of matrix roots by products
 
 
 class ExportError(ValueError):
@@ -120,10 +119,10 @@ def check_layer(layer: Layer) -> None:
         if part is not None:
             _check_fields(part, place)
     pooling = layer.pooling
-    if isinstance(pooling, SecondOrder) and pooling.normalize == "root" and pooling.offset < LEAST_OFFSET:
+    if isinstance(pooling, SecondOrder) and pooling.normalize == "root" and pooling.offset < LEAST_OFFSET_OF_PRODUCTS:
         raise ExportError(
             f"pooling='second_order' with offset={pooling.offset!r} cannot be exported: a graph takes matrix roots by "
-            f"products, which need an offset of at least {LEAST_OFFSET:g}"
+            f"products, which need an offset of at least {LEAST_OFFSET_OF_PRODUCTS:g}"
         )
 
 

@@ -23,12 +23,11 @@ from poolwise.method.encoders import Folded
 from poolwise.method.layer import Layer
 from poolwise.method.nystrom import Projection
 from poolwise.method.pooling import Pool, SecondOrder
+from poolwise.method.pooling.second_order import LEAST_OFFSET_OF_PRODUCTS
 from poolwise.method.scale import Scale
 from poolwise.method.whitening import Whitening
 from poolwise.support.parameters import AUTO
 from poolwise.support.types import Array
-
-LEAST_OFFSET_OF_ROOT = 1e-3  # of second moments: below it, products alone would need many rounds
 
 _KNOWN: dict[type, set[str]] = {  # what the script computes; the rest of a layer's parts go through `Folded`
     Layer: {
@@ -167,10 +166,10 @@ def _checked(layer: Layer) -> Folded:
     if isinstance(pooling, SecondOrder):
         if pooling.normalize == "log":
             raise ValueError(f"a page has no matrix logarithm, for {pooling!r}; fit with normalize='root'. {_ELSEWHERE}")
-        if pooling.normalize == "root" and pooling.offset < LEAST_OFFSET_OF_ROOT:
+        if pooling.normalize == "root" and pooling.offset < LEAST_OFFSET_OF_PRODUCTS:
             raise ValueError(
-                f"a page takes matrix roots by products, which need an offset of at least {LEAST_OFFSET_OF_ROOT:g}; the model "
-                f"has {pooling!r}. Fit with a larger one. {_ELSEWHERE}"
+                f"a page takes matrix roots by products, which need an offset of at least {LEAST_OFFSET_OF_PRODUCTS:g}; the "
+                f"model has {pooling!r}. Fit with a larger one. {_ELSEWHERE}"
             )
     parts = (cut, layer.whitening, folded, pooling, layer.scale, layer.projection, layer.statistics)
     for part in parts:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from poolwise.method.pooling.cells import Cells, Grid
     from poolwise.support.types import Array
 
-_LEAST_OFFSET_OF_PRODUCTS = 1e-3  # below it, products alone would need many rounds
+LEAST_OFFSET_OF_PRODUCTS = 1e-3  # below it, products alone would need many rounds
 
 DirectionsBy = Literal["variance", "labels"]
 Normalize = Literal["root", "power", "log"] | None
@@ -118,7 +118,7 @@ class SecondOrder(Pooling):
             added = self.offset * x[..., diagonal, diagonal].mean(axis=-1)
             x = x.copy()
             x[..., diagonal, diagonal] += added[..., None]
-            if self.normalize == "root" and x.dtype == np.float32 and self.offset >= _LEAST_OFFSET_OF_PRODUCTS:
+            if self.normalize == "root" and x.dtype == np.float32 and self.offset >= LEAST_OFFSET_OF_PRODUCTS:
                 x = _fast_roots(x, added)
             else:
                 x = matrix_function(x, self.normalize)

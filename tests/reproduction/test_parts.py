@@ -13,7 +13,9 @@ from poolwise.reproduction.results import Results
 from poolwise.reproduction.store import Store
 from poolwise.reproduction.tables.gamma import GAMMA
 from poolwise.reproduction.tables.parts import PARTS, ROWS
+from poolwise.reproduction.tables.satellite import SATELLITE
 from poolwise.reproduction.tables.table2_birds import TABLE2_BIRDS
+from poolwise.tuning import tune
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def few(photos, monkeypatch):
 
 
 def test_rows_have_names_of_their_own():
-    keys = [row.key(0, False) for row in (*ROWS, *GAMMA.parts, *TABLE2_BIRDS.parts)]
+    keys = [row.key(0, False) for row in (*ROWS, *GAMMA.parts, *TABLE2_BIRDS.parts, *SATELLITE.parts)]
     assert len(set(keys)) == len(keys)
 
 
@@ -100,3 +102,16 @@ def test_bags_of_words_stand_next_to_those_that_the_paper_quotes(tmp_path):
     assert cells["bag of SIFT"] == ["18.60", "25.00", "+6.40", "1", "1,234"]
     assert cells["the defaults of PooledFeatures, 1600 codes"] == ["–", "–", "–", "0", "–"]
     assert ours.model(seed=0, quick=False, n_jobs=1).get_params()["n_codes"] == 1600
+
+
+def test_tuned_tiles_stand_beside_the_default_with_what_the_search_chose(few, tmp_path, monkeypatch):
+    settings = Settings()
+    monkeypatch.setattr(settings, "data", lambda dataset, quick: few)
+    rows = [row for row in SATELLITE.parts if row.whole == "tuned"]
+    measure(rows, Store(tmp_path), settings, [].append, seeds=[0], quick=True)
+    without, beside = (Store(tmp_path).finding(row.key(0, True)) for row in rows)
+    assert without["chosen"] == beside["chosen"], "trials are counted: the same search"
+    assert beside["features"] > without["features"]
+    search = tune(few.train, few.train_labels, 50, trials=6, random_state=0)
+    assert without["chosen"] == search.chosen.setting.words
+    assert search.chosen.setting.words in SATELLITE.section(Results(Store(tmp_path), quick=True))

@@ -322,15 +322,14 @@ def test_only_proportions_of_weights_matter_with_gamma(blobs, size):
     np.testing.assert_allclose(by_weight.coef_, plain.coef_, rtol=1e-9)
 
 
-def test_gamma_follows_from_the_spectrum_the_samples_and_the_classes(blobs):
-    """Twice the features' size is four times γ; twice the samples are half of it; four times the classes twice."""
+def test_gamma_follows_the_scale_and_the_number_of_samples(blobs):
+    """Twice the features' size is four times γ; a sample twice is a weight of two."""
     X, y = blobs
     one = LinearSVM().fit(X, y).gamma_
-    assert one == pytest.approx(0.025 * np.sqrt(3) * X.var(axis=0).sum() / len(X))
     assert LinearSVM("auto").fit(2 * X, y).gamma_ == pytest.approx(4 * one)
-    assert LinearSVM().fit(np.r_[X, X], np.r_[y, y]).gamma_ == pytest.approx(one / 2)
-    assert LinearSVM().fit(X, y, np.full(len(X), 2.0)).gamma_ == pytest.approx(one / 2)
-    assert LinearSVM().fit(X, np.arange(len(X)) % 12).gamma_ == pytest.approx(2 * one)
+    twice = LinearSVM().fit(np.r_[X, X], np.r_[y, y]).gamma_
+    assert twice < one
+    assert LinearSVM().fit(X, y, np.full(len(X), 2.0)).gamma_ == pytest.approx(twice)
 
 
 def test_class_weights_may_name_more_classes_than_there_are(blobs):

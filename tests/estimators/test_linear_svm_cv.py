@@ -103,8 +103,8 @@ def test_the_search_goes_up_and_down_from_the_guess_until_the_best_lies_inside(d
     for scale in (1.0, 1e-2):
         svm = LinearSVMCV(cv=StratifiedKFold(3)).fit(X * scale, y)
         np.testing.assert_allclose(svm.gammas_[1:] / svm.gammas_[:-1], np.sqrt(10))
-        guess = LinearSVM().fit(X * scale, y).gamma_
-        assert np.abs(np.log(svm.gammas_ / guess)).min() < 1e-9
+        guess = LinearSVM().fit(X * scale, y).gamma_  # the search begins at most half a step from it
+        assert np.abs(np.log(svm.gammas_ / guess)).min() <= np.log(10) / 4 + 1e-9
         mean = svm.scores_.mean(axis=1)
         assert mean[svm.gammas_ == svm.gamma_] == mean.max()
         assert mean.argmax() not in (0, len(mean) - 1) or mean.max() in (mean[1], mean[-2])

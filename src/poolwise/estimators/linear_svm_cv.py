@@ -16,6 +16,7 @@ from poolwise.support.warning import warn_user
 from poolwise.svm import CentredRows, HeldOut, make_space, one_vs_all, solve_in_groups
 from poolwise.svm.gamma import LEAST_GAMMA, best_of, better_edge, climb, extend, guess_gamma, rising_edge
 from poolwise.svm.probability import fit_slope, probabilities
+from poolwise.svm.spectrum import spectral_gamma, step_near
 
 FOLDS = 5
 _MOST_GAMMAS = 1000
@@ -32,7 +33,7 @@ class LinearSVMCV(LinearClassifier):
     Parameters
     ----------
     gammas : "auto", int or sequence of float, default="auto"
-        The values of γ to try, or how many between 1e-4 and 1. "auto": the one that `LinearSVM` guesses, √10 times more and
+        The values of γ to try, or how many between 1e-4 and 1. "auto": about the one that `LinearSVM` takes, √10 times more and
         less, and on towards the better side until the best lies inside, or gains less than a quarter of the standard error of
         its accuracy over the others. Of a number of values, where the best is the first or last, the range is extended in the
         same way; for given values, a warning reports it.
@@ -104,8 +105,7 @@ class LinearSVMCV(LinearClassifier):
         """Choose γ and learn; X, y and sample_weight as in `LinearSVM.fit`."""
         with unchanged_on_failure(self):
             X, label, weight = self._checked(X, y, sample_weight)
-            S = float(weight.sum())
-            weight = weight / weight.max()
+            total, weight = weight, weight / weight.max()
             gammas, folds = self._gammas(self.gammas), self._folds(X, label, weight)
             searched = isinstance(self.gammas, str | int | np.integer)
             stages = Stages(bool(self.verbose), "LinearSVMCV ")
@@ -117,7 +117,7 @@ class LinearSVMCV(LinearClassifier):
                 with stages.stage("folds") as update:
                     held_out = HeldOut(space, label, weight, factors, folds, max(self.tol, _FOLD_TOL), self.max_iter, update)
                     if len(gammas) == 0:
-                        gammas, scores = climb(held_out.scores_of, guess_gamma(rows, S, len(self.classes_)), held_out.error_of)
+                        gammas, scores = climb(held_out.scores_of, self._start(rows, label, total), held_out.error_of)
                     else:
                         scores = held_out.scores_of(gammas)
                         if searched and len(gammas) > 1:
@@ -173,6 +173,11 @@ class LinearSVMCV(LinearClassifier):
         if not values:
             raise ValueError(f"gammas must be 'auto', a whole number or a sequence of positive numbers; got {given!r}")
         return np.unique(values)
+
+    def _start(self, rows: CentredRows, label: Array, weight: Array) -> float:
+        """Where the search begins: a whole number of steps from γ₀, near what the spectrum says."""
+        classes = len(self.classes_)
+        return step_near(spectral_gamma(rows, label, weight, classes), guess_gamma(rows, float(weight.sum()), classes))
 
     def _folds(self, X: Array, label: Array, weight: Array) -> list[tuple[Array, Array]]:
         """(train, test) indices of each fold, with two classes to learn from and something to test on."""

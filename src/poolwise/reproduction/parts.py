@@ -30,7 +30,7 @@ class PartRow:
     candidates : None for K-means with K codes    second : what a second layer has in place of the first one's parts
     second_codes : its codes, where they are not K    runs : seeds that are measured    dataset : a name of PROTOCOLS
     whole : "default", "tuned" or the name of a preset, with `parts` changed    chi2 : its features go through a χ² map
-    auto : also with the γ₀ of `LinearSVM()`    bands_alone : of the features only the statistics of bands
+    auto : also with the γ of `LinearSVM()`    bands_alone : of the features only the statistics of bands
     """
 
     group: str

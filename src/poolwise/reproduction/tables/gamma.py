@@ -53,10 +53,10 @@ def _section(results: Results) -> str:
     lines = [_line(results, row) for row in ROWS]
     found = [float(line[-1]) for line in lines if line[-1] != NOTHING]
     near = sum(difference >= -0.5 for difference in found)
-    conclusion = f"\nγ₀ is no more than half a point below the searched γ in {near} of {len(found)} rows.\n" if found else ""
-    return f"""{table(["data", "features of", "number", "γ₀", "%", "searched γ", "%", "difference"], lines)}
+    conclusion = f"\nIn {near} of {len(found)} rows auto is no more than half a point below the searched γ.\n" if found else ""
+    return f"""{table(["data", "features of", "number", "auto γ", "%", "searched γ", "%", "difference"], lines)}
 
-Percent of test images (of {_DATASETS[0]}, of 5,000 training images held out). γ₀ is what `LinearSVM()` takes
+Percent of test images (of {_DATASETS[0]}, of 5,000 training images held out). *Auto* is what `LinearSVM()` takes
 ([svm.md](svm.md#choosing-γ)); the searched γ is that of `LinearSVMCV()`, by folds of the training images. First order:
 {_FIRST} codes, four outputs, 2×2; projected: {_FIRST} of {_CANDIDATES} by affinity, with the Nyström projection. Second order:
 {_SECOND} codes, 2×2, root; projected: {_DIRECTIONS} directions a cell, a tenth. All else is as in `parts`. Seed 0.

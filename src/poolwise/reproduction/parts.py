@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.preprocessing import FunctionTransformer
 
@@ -14,6 +15,7 @@ from poolwise.estimators import LinearSVM, LinearSVMCV, PooledFeatures, StackedF
 from poolwise.method.descriptors import Patches
 from poolwise.reproduction.protocols import QUICK, Data, Settings
 from poolwise.reproduction.store import Store
+from poolwise.tuning.result import Search
 from poolwise.tuning.search import tune
 
 DATASET = "cifar10-10000"
@@ -21,6 +23,8 @@ PATCHES, ROUNDS = 100_000, 50
 MAP_CELLS = 9
 _TIMED = 500  # images
 _TRIALS, _QUICK_TRIALS = 44, 6  # of a search: counted, so that no clock decides what it finds
+
+Searched = tuple[Search, float]  # with its seconds
 
 
 @dataclass(frozen=True)
@@ -77,28 +81,43 @@ class PartRow:
 def measure(rows: Iterable[PartRow], store: Store, settings: Settings, say: Any, *, seeds: Iterable[int], quick: bool) -> None:
     """Measure what the store lacks; of each row as many of the seeds as it asks for."""
     rows = list(rows)
+    searches: dict[tuple[str, int, int], Searched] = {}
     for run, seed in enumerate(seeds):
-        missing = [row for row in rows if run < row.runs and store.finding(row.key(seed, quick)) is None]
-        if not missing:
-            continue
-        for row in missing:
-            found = measured(row, settings.data(row.dataset, quick), seed=seed, quick=quick, n_jobs=settings.n_jobs)
+        for row in (row for row in rows if run < row.runs and store.finding(row.key(seed, quick)) is None):
+            data, search = settings.data(row.dataset, quick), None
+            if row.whole == "tuned":
+                of = row.dataset, row.K, seed
+                if of not in searches:
+                    searches[of] = searched(row.K, data, seed=seed, quick=quick, n_jobs=settings.n_jobs)
+                search = searches[of]
+            found = measured(row, data, search, seed=seed, quick=quick, n_jobs=settings.n_jobs)
             store.add_finding(row.key(seed, quick), found)
             say(f"{row.key(seed, quick)}: {found['accuracy']:.2%}, {found['ms']:.2f} ms, {found['seconds']:.0f} s")
 
 
-def measured(row: PartRow, data: Data, *, seed: int, quick: bool, n_jobs: int | None) -> dict[str, Any]:
-    """Accuracy on images held out, with a γ that folds of the training images chose, and what an image costs."""
+def searched(K: int, data: Data, *, seed: int, quick: bool, n_jobs: int | None) -> Searched:
+    """The winner of a search on the training images, and how long it took."""
+    begun = time.perf_counter()
+    quarter, trials = (4, _QUICK_TRIALS) if quick else (1, _TRIALS)
+    found = tune(data.train, data.train_labels, K // quarter, trials=trials, random_state=seed, n_jobs=n_jobs)
+    return found, round(time.perf_counter() - begun, 1)
+
+
+def measured(
+    row: PartRow, data: Data, search: Searched | None = None, *, seed: int, quick: bool, n_jobs: int | None
+) -> dict[str, Any]:
+    """Accuracy on images held out, with a γ that folds of the training images chose, and what an image costs.
+
+    search : of a row that is tuned
+    """
     begun = time.perf_counter()
     more: dict[str, Any] = {}
-    if row.whole == "tuned":
-        K, trials = row.K // (4 if quick else 1), _QUICK_TRIALS if quick else _TRIALS
-        search = tune(data.train, data.train_labels, K, trials=trials, random_state=seed, n_jobs=n_jobs)
-        more = {"chosen": search.chosen.setting.words, "searched": round(time.perf_counter() - begun, 1)}
-        model: PooledFeatures | StackedFeatures = search.best.set_params(**row.parts)
-        begun = time.perf_counter()
-    else:
+    model: PooledFeatures | StackedFeatures
+    if search is None:
         model = row.model(seed=seed, quick=quick, n_jobs=n_jobs)
+    else:
+        model = clone(search[0].best).set_params(**row.parts)
+        more = {"chosen": search[0].chosen.setting.words, "searched": search[1]}
     chi2 = AdditiveChi2Sampler(sample_steps=2) if row.chi2 else FunctionTransformer()
     X = model.fit_transform(data.train, data.train_labels)
     if row.bands_alone and isinstance(model, PooledFeatures):

@@ -53,7 +53,7 @@ def _section(results: Results) -> str:
     lines = [_line(results, row) for row in ROWS]
     found = [float(line[-1]) for line in lines if line[-1] != NOTHING]
     near = sum(difference >= -0.5 for difference in found)
-    conclusion = f"\nIn {near} of {len(found)} rows auto is no more than half a point below the searched γ.\n" if found else ""
+    conclusion = f"\nAuto is no more than half a point below the searched γ in {near} of {len(found)} rows.\n" if found else ""
     return f"""{table(["data", "features of", "number", "auto γ", "%", "searched γ", "%", "difference"], lines)}
 
 Percent of test images (of {_DATASETS[0]}, of 5,000 training images held out). *Auto* is what `LinearSVM()` takes

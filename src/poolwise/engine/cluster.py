@@ -24,6 +24,7 @@ from poolwise.engine.folding import Folding
 from poolwise.engine.sending import send
 from poolwise.engine.tasks import Place, Sent, call_each, cut_blocks, make_chunk, replace_blocks, rows_of_blocks
 from poolwise.engine.threads import Threads
+from poolwise.engine.waiting import gathered
 from poolwise.support.blocks import spans
 from poolwise.support.mapped import packed
 from poolwise.support.types import Array, ImageSource, Rows
@@ -89,7 +90,7 @@ class Cluster:
                     size = self.shards_per_task(len(group))
                     waiting.append(self.tasks(call_each, name, [group[part] for part in spans(len(group), size)], sent))
                 if not group or len(waiting) > _GROUPS_AHEAD:
-                    for results in self.client.gather(waiting.popleft()):
+                    for results in gathered(self.client, waiting.popleft()):
                         yield from results
 
     @cached_property
@@ -122,7 +123,8 @@ class Cluster:
                 images.append(self._images(value))
             else:
                 places.append(value)
-        return [send(self.client, Sent(function, tuple(places)), "arguments", times), *images]
+        sent = send(self.client, Sent(function, tuple(places)), "arguments", times, _address(function))
+        return [sent, *images]
 
     def _images(self, images: Any) -> Future:
         for known, future in self._sent:
@@ -177,7 +179,7 @@ class HeldFutures:
             futures = deque(engine.tasks(call_each, _name(function), chunks, sent))
             while futures:
                 some = [futures.popleft() for _ in range(min(len(futures), _TASKS_PER_GROUP))]
-                for results in engine.client.gather(some):
+                for results in gathered(engine.client, some):
                     yield from results
 
     def replace(self, function: Callable[..., Array], *common: Any, size: int) -> None:
@@ -201,7 +203,7 @@ class HeldFutures:
             chunks = [self._chunks[number] for number, _ in wanted]
             within = [inside[where] for _, where in wanted]
             futures = engine.client.map(rows_of_blocks, chunks, within, key="take", pure=False)
-            for (_, where), values in zip(wanted, engine.client.gather(futures), strict=True):
+            for (_, where), values in zip(wanted, gathered(engine.client, futures), strict=True):
                 found[where] = values
         return found
 
@@ -209,7 +211,8 @@ class HeldFutures:
         """No rows, of the right length and type."""
         none, key = np.empty(0, np.intp), f"look-{uuid4().hex}"
         with in_words(self._engine.address):
-            return np.asarray(self._engine.client.submit(rows_of_blocks, self._chunks[0], none, key=key).result())
+            client = self._engine.client
+            return np.asarray(gathered(client, [client.submit(rows_of_blocks, self._chunks[0], none, key=key)])[0])
 
     def _in_blocks_of(self, size: int) -> list[Future]:
         """The chunks, cut anew where their blocks have another size; then several blocks in one where there are few workers."""
@@ -235,3 +238,9 @@ def _name(function: Callable[..., Any]) -> str:
     """Of a stage, as Dask's dashboard shows it."""
     inner = getattr(function, "func", function)
     return str(getattr(inner, "__name__", type(inner).__name__)).strip("_") or "map"
+
+
+def _address(function: Callable[..., Any]) -> str:
+    """Where it is imported from."""
+    inner = getattr(function, "func", function)
+    return f"{getattr(inner, '__module__', type(inner).__module__)}.{getattr(inner, '__qualname__', type(inner).__qualname__)}"

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 NEEDS_DASK = "a cluster needs Dask, which is not installed: pip install 'poolwise[dask]'"
-_SECONDS_TO_CONNECT, _SECONDS_TO_WAIT = 10, 60
+_SECONDS_TO_CONNECT = 10
+_LOST_AFTER = "1 week"
 _WORKERS_NAMED = 3
 _LOGS = ("distributed.client", "distributed.nanny", "distributed.scheduler", "distributed.core")
 
@@ -82,6 +83,7 @@ def _without_logs() -> Iterator[None]:
 
 
 def _open(where: Any, opened: ExitStack) -> Client:
+    import dask
     from distributed import Client, LocalCluster
 
     from poolwise.engine.errors import ClusterError
@@ -91,6 +93,8 @@ def _open(where: Any, opened: ExitStack) -> Client:
     opened.enter_context(_without_logs())
     count = n_local_workers("local" if where is None else where)
     if count is not None:
+        # its default, 15 s, gives up a worker that is starting again at that moment after a second end
+        opened.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": _LOST_AFTER}))
         workers = LocalCluster(n_workers=count or cpu_count(), threads_per_worker=1, processes=True, dashboard_address=":0")
         return opened.enter_context(Client(opened.enter_context(workers)))
     try:
@@ -119,13 +123,15 @@ def _kind_of_machine() -> dict[str, str]:
 def _compare(client: Client) -> None:
     """An error where there are no workers with poolwise, a warning where they differ from this machine."""
     from poolwise.engine.errors import ClusterError, in_words
+    from poolwise.engine.waiting import seconds_without_workers
 
     address = "?" if client.scheduler is None else str(client.scheduler.address)
+    most = seconds_without_workers()
     try:
-        client.wait_for_workers(1, timeout=_SECONDS_TO_WAIT)
+        client.wait_for_workers(1, timeout=most)
     except TimeoutError as error:
         raise ClusterError(
-            f"the scheduler at {address} has had no workers for {_SECONDS_TO_WAIT} s; start some with `dask worker {address}`"
+            f"the scheduler at {address} has had no workers for {most:g} s; start some with `dask worker {address}`"
         ) from error
     with in_words(address):
         try:

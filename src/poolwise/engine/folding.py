@@ -15,6 +15,7 @@ import numpy as np
 
 from poolwise.engine.errors import in_words
 from poolwise.engine.tasks import Sent, as_on_threads, call_each
+from poolwise.engine.waiting import gathered
 from poolwise.support.blocks import spans
 from poolwise.support.types import Array
 
@@ -71,10 +72,10 @@ class Folding:
                     self._centre = client.submit(_centre, futures[0], self._first, key=f"centre-{uuid4().hex}")
                 done = self._take(there, done, last=group.stop == len(self._shards))
                 if len(waiting) > 1:
-                    for others in client.gather(waiting.popleft()):
+                    for others in gathered(client, waiting.popleft()):
                         yield from others
             for group_of in waiting:
-                for others in client.gather(group_of):
+                for others in gathered(client, group_of):
                     yield from others
 
     def _take(self, there: deque[tuple[int, int, Any]], done: int, *, last: bool) -> int:
@@ -97,12 +98,13 @@ class Folding:
     def of_state(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """function(state, *arguments), computed where the state is."""
         with in_words(self._engine.address):
-            return self._engine.client.submit(function, self._state, *arguments, key=f"state-{uuid4().hex}").result()
+            client = self._engine.client
+            return gathered(client, [client.submit(function, self._state, *arguments, key=f"state-{uuid4().hex}")])[0]
 
     def centre(self) -> Array:
         """What `first` gave."""
         with in_words(self._engine.address):
-            return np.asarray(self._centre.result())
+            return np.asarray(gathered(self._engine.client, [self._centre])[0])
 
 
 def _others(found: list[tuple[Array, Any]]) -> list[Any]:

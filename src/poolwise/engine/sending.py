@@ -3,9 +3,13 @@
 A value goes as one task that has the value in itself: the scheduler keeps it, so that a worker that dies takes nothing with it.
 What is larger than a few megabytes goes in pieces, one task each; what is larger than `MOST_BYTES` is refused. Arrays of files
 go as names (`poolwise.support.mapped`).
+
+All travels as bytes that our own tasks open: what a worker cannot import is then an error of the task. In a task as Dask sends
+it, it would end the worker that receives it, and the next.
 """
 
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 from distributed import Client, Future
@@ -24,8 +28,24 @@ _REMEDY = (
 _LOG = logging.getLogger("distributed.protocol.pickle")  # prints every attempt
 
 
-def send(client: Client, value: Any, name: str, times: int = 0) -> Any:
-    """A future of the value; or the value, where so many tasks may as well have it in themselves. ClusterError: too large."""
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """A value as bytes, and what it is called where a worker cannot open it."""
+
+    name: str
+    header: Any
+    frames: list[bytes]
+
+    def open(self) -> Any:
+        """The value."""
+        return _deserialized(self.name, self.header, self.frames)
+
+
+def send(client: Client, value: Any, name: str, times: int = 0, of: str = "") -> Any:
+    """A future of the value; or it `Packed`, where so many tasks may as well have it in themselves. ClusterError: too large.
+
+    of : the function that it is for
+    """
     header, frames = _serialized(value, name)
     views = [memoryview(frame).cast("B") if memoryview(frame).nbytes else memoryview(b"") for frame in frames]
     size = sum(view.nbytes for view in views)
@@ -35,14 +55,14 @@ def send(client: Client, value: Any, name: str, times: int = 0) -> Any:
             f"a cluster. {_REMEDY}"
         )
     if 0 < size * times <= _BYTES_IN_TASKS:
-        return value
+        return Packed(of or name, header, [bytes(view) for view in views])
     key = f"send-{name}"
     if size <= _BYTES_PER_PIECE:
-        return _submit(client, _whole, header, [bytes(view) for view in views], key=key)
+        return _submit(client, _deserialized, of or name, header, [bytes(view) for view in views], key=key)
     pieces = [
         _submit(client, _same, bytes(view[part]), key=key) for view in views for part in spans(len(view), _BYTES_PER_PIECE)
     ]
-    return _submit(client, _joined, header, [len(view) for view in views], pieces, key=key)
+    return _submit(client, _joined, of or name, header, [len(view) for view in views], pieces, key=key)
 
 
 def _serialized(value: Any, name: str) -> Any:
@@ -70,13 +90,23 @@ def _same(piece: bytes) -> bytes:
     return piece
 
 
-def _whole(header: Any, frames: list[bytes]) -> Any:
-    return deserialize(header, frames)
+def _deserialized(name: str, header: Any, frames: list[Any]) -> Any:
+    level = _LOG.level
+    _LOG.setLevel(logging.CRITICAL + 1)
+    try:
+        return deserialize(header, frames)
+    except (ImportError, AttributeError) as error:
+        raise ClusterError(
+            f"a worker cannot open what is sent for {name}: {error}. Functions and classes of yours must be importable on all "
+            f"workers: install their module there, or give it to them with client.upload_file('module.py')"
+        ) from error
+    finally:
+        _LOG.setLevel(level)
 
 
-def _joined(header: Any, lengths: list[int], pieces: list[bytes]) -> Any:
+def _joined(name: str, header: Any, lengths: list[int], pieces: list[bytes]) -> Any:
     content, frames, start = memoryview(b"".join(pieces)), [], 0
     for length in lengths:
         frames.append(content[start : start + length])
         start += length
-    return deserialize(header, frames)
+    return _deserialized(name, header, frames)

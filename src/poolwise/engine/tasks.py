@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.linalg  # noqa: F401  (its BLAS must be loaded before it can be limited)
 
 from poolwise.engine.blas import limit_this_thread, one_thread_blas
+from poolwise.engine.sending import Packed
 from poolwise.support.blocks import spans
 from poolwise.support.mapped import MappedArray
 from poolwise.support.types import Array
@@ -46,25 +47,27 @@ def _opened(place: MappedArray) -> Array:
     return place.open()
 
 
-def _filled(sent: Sent, images: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any]]:
+def _filled(sent: Sent | Packed, images: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any]]:
     """The function and its common arguments."""
+    if isinstance(sent, Packed):
+        sent = cast(Sent, sent.open())
     found = [images[value.number] if isinstance(value, Place) else value for value in sent.common]
     return sent.function, [_opened(value) if isinstance(value, MappedArray) else value for value in found]
 
 
-def call_each(batch: list[Any], sent: Sent, *images: Any) -> list[Any]:
+def call_each(batch: list[Any], sent: Sent | Packed, *images: Any) -> list[Any]:
     """The function on some shards, or blocks of rows."""
     function, common = _filled(sent, images)
     with as_on_threads():
         return [function(shard, *common) for shard in batch]
 
 
-def replace_blocks(blocks: list[Array], sent: Sent, *images: Any) -> list[Array]:
+def replace_blocks(blocks: list[Array], sent: Sent | Packed, *images: Any) -> list[Array]:
     """What the function makes of blocks of rows, in their type."""
     return [np.asarray(value, block.dtype) for block, value in zip(blocks, call_each(blocks, sent, *images), strict=True)]
 
 
-def make_chunk(part: tuple[int, int, list[Array]], sent: Sent, *images: Any) -> list[Array]:
+def make_chunk(part: tuple[int, int, list[Array]], sent: Sent | Packed, *images: Any) -> list[Array]:
     """Rows start to stop of what is to be held, from shards of samples: one block."""
     start, stop, shards = part
     make, common = _filled(sent, images)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from poolwise.engine.threads import Threads
-from poolwise.svm import CentredRows, Problems, SampleSpace, one_vs_all, path, project, rows
+from poolwise.svm import CentredRows, Problems, SampleSpace, data, one_vs_all, path, project
 from poolwise.svm.factor import Factor
 
 
@@ -12,7 +12,7 @@ from poolwise.svm.factor import Factor
 @pytest.mark.parametrize("offset", [0.0, 3.0, 1e4])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_products_are_those_of_rows_less_their_mean(rng, engine, monkeypatch, dtype, offset, order):
-    monkeypatch.setattr(rows, "_NUMBERS_PER_BLOCK", 500)  # several blocks
+    monkeypatch.setattr(data, "_NUMBERS_PER_BLOCK", 500)  # several blocks
     X = np.asarray(rng.normal(size=(101, 7)) + offset, dtype, order=order)
     weight = rng.uniform(0, 2, size=101)
     centred = CentredRows(X, weight, engine)
@@ -90,7 +90,7 @@ def loss(problems, F):
 def test_margins_of_few_and_of_many_problems(rng, engine, k, N, d):
     X, V = rng.normal(size=(N, d)).astype(np.float32) + 3, rng.normal(size=(k, d))
     rows = CentredRows(X, np.ones(N), engine)
-    rows.X = X  # as it is where it is large
+    rows.data, rows.dtype = data.Here(X, engine), X.dtype  # as it is where it is large
     expected = V @ np.where(rows.constant, 0, X.astype(np.float64) - rows.mean).T
     found = rows.times(V)
     assert found.dtype == np.float32

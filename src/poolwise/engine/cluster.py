@@ -90,7 +90,7 @@ class Cluster:
                     size = self.shards_per_task(len(group))
                     waiting.append(self.tasks(call_each, name, [group[part] for part in spans(len(group), size)], sent))
                 if not group or len(waiting) > _GROUPS_AHEAD:
-                    for results in gathered(self.client, waiting.popleft()):
+                    for results in self.gathered(waiting.popleft()):
                         yield from results
 
     @cached_property
@@ -110,6 +110,10 @@ class Cluster:
         """Sums over rows that stay on the workers; `how` as in `Folding`."""
         with in_words(self.address):
             return Folding(self, make, shards, common, **how)
+
+    def gathered(self, futures: Sequence[Future]) -> list[Any]:
+        """What the tasks gave, in their order; an error where nothing can come any more."""
+        return gathered(self.client, futures)
 
     def _group(self) -> int:
         return max(_TASKS_PER_GROUP, _TASKS_PER_THREAD * self.n_threads)
@@ -179,7 +183,7 @@ class HeldFutures:
             futures = deque(engine.tasks(call_each, _name(function), chunks, sent))
             while futures:
                 some = [futures.popleft() for _ in range(min(len(futures), _TASKS_PER_GROUP))]
-                for results in gathered(engine.client, some):
+                for results in engine.gathered(some):
                     yield from results
 
     def replace(self, function: Callable[..., Array], *common: Any, size: int) -> None:
@@ -203,7 +207,7 @@ class HeldFutures:
             chunks = [self._chunks[number] for number, _ in wanted]
             within = [inside[where] for _, where in wanted]
             futures = engine.client.map(rows_of_blocks, chunks, within, key="take", pure=False)
-            for (_, where), values in zip(wanted, gathered(engine.client, futures), strict=True):
+            for (_, where), values in zip(wanted, engine.gathered(futures), strict=True):
                 found[where] = values
         return found
 
@@ -211,8 +215,8 @@ class HeldFutures:
         """No rows, of the right length and type."""
         none, key = np.empty(0, np.intp), f"look-{uuid4().hex}"
         with in_words(self._engine.address):
-            client = self._engine.client
-            return np.asarray(gathered(client, [client.submit(rows_of_blocks, self._chunks[0], none, key=key)])[0])
+            future = self._engine.client.submit(rows_of_blocks, self._chunks[0], none, key=key)
+            return np.asarray(self._engine.gathered([future])[0])
 
     def _in_blocks_of(self, size: int) -> list[Future]:
         """The chunks, cut anew where their blocks have another size; then several blocks in one where there are few workers."""

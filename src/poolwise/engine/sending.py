@@ -3,19 +3,16 @@
 A value goes as one task that has the value in itself: the scheduler keeps it, so that a worker that dies takes nothing with it.
 What is larger than a few megabytes goes in pieces, one task each; what is larger than `MOST_BYTES` is refused. Arrays of files
 go as names (`poolwise.support.mapped`).
-
-All travels as bytes that our own tasks open: what a worker cannot import is then an error of the task. In a task as Dask sends
-it, it would end the worker that receives it, and the next.
+All travels as bytes that our own tasks open (`packed`).
 """
 
-import logging
-from dataclasses import dataclass
 from typing import Any
 
 from distributed import Client, Future
-from distributed.protocol import deserialize, serialize
+from distributed.protocol import serialize
 
 from poolwise.engine.errors import ClusterError
+from poolwise.engine.packed import Packed, deserialized, quiet
 from poolwise.support.blocks import spans
 
 MOST_BYTES = 100 << 20
@@ -25,20 +22,6 @@ _REMEDY = (
     "Store images where the workers see them, np.save('images.npy', images), and give open_images('images.npy') or "
     "np.load('images.npy', mmap_mode='r'); or give a folder of files"
 )
-_LOG = logging.getLogger("distributed.protocol.pickle")  # prints every attempt
-
-
-@dataclass(frozen=True, eq=False)
-class Packed:
-    """A value as bytes, and what it is called where a worker cannot open it."""
-
-    name: str
-    header: Any
-    frames: list[bytes]
-
-    def open(self) -> Any:
-        """The value."""
-        return _deserialized(self.name, self.header, self.frames)
 
 
 def send(client: Client, value: Any, name: str, times: int = 0, of: str = "") -> Any:
@@ -58,7 +41,7 @@ def send(client: Client, value: Any, name: str, times: int = 0, of: str = "") ->
         return Packed(of or name, header, [bytes(view) for view in views])
     key = f"send-{name}"
     if size <= _BYTES_PER_PIECE:
-        return _submit(client, _deserialized, of or name, header, [bytes(view) for view in views], key=key)
+        return _submit(client, deserialized, of or name, header, [bytes(view) for view in views], key=key)
     pieces = [
         _submit(client, _same, bytes(view[part]), key=key) for view in views for part in spans(len(view), _BYTES_PER_PIECE)
     ]
@@ -67,17 +50,14 @@ def send(client: Client, value: Any, name: str, times: int = 0, of: str = "") ->
 
 def _serialized(value: Any, name: str) -> Any:
     """Header and frames; ClusterError where something in it belongs to this process, such as a lock or an open file."""
-    level = _LOG.level
-    _LOG.setLevel(logging.CRITICAL + 1)
     try:
-        return serialize(value, serializers=("pickle",), on_error="raise")
+        with quiet():
+            return serialize(value, serializers=("pickle",), on_error="raise")
     except TypeError as error:
         raise ClusterError(
             f"{name} of type {type(value).__name__} cannot be sent to a cluster: something in them belongs to this process "
             f"alone, such as a lock or an open file. {_REMEDY}"
         ) from error
-    finally:
-        _LOG.setLevel(level)
 
 
 def _submit(client: Client, function: Any, *arguments: Any, key: str) -> Future:
@@ -90,23 +70,9 @@ def _same(piece: bytes) -> bytes:
     return piece
 
 
-def _deserialized(name: str, header: Any, frames: list[Any]) -> Any:
-    level = _LOG.level
-    _LOG.setLevel(logging.CRITICAL + 1)
-    try:
-        return deserialize(header, frames)
-    except (ImportError, AttributeError) as error:
-        raise ClusterError(
-            f"a worker cannot open what is sent for {name}: {error}. Functions and classes of yours must be importable on all "
-            f"workers: install their module there, or give it to them with client.upload_file('module.py')"
-        ) from error
-    finally:
-        _LOG.setLevel(level)
-
-
 def _joined(name: str, header: Any, lengths: list[int], pieces: list[bytes]) -> Any:
     content, frames, start = memoryview(b"".join(pieces)), [], 0
     for length in lengths:
         frames.append(content[start : start + length])
         start += length
-    return _deserialized(name, header, frames)
+    return deserialized(name, header, frames)

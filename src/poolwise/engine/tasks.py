@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg  # noqa: F401  (its BLAS must be loaded before it can be limited)
 
 from poolwise.engine.blas import limit_this_thread, one_thread_blas
-from poolwise.engine.sending import Packed
+from poolwise.engine.packed import Packed
 from poolwise.support.blocks import spans
 from poolwise.support.mapped import MappedArray
 from poolwise.support.types import Array
@@ -47,7 +47,7 @@ def _opened(place: MappedArray) -> Array:
     return place.open()
 
 
-def _filled(sent: Sent | Packed, images: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any]]:
+def filled(sent: Sent | Packed, images: tuple[Any, ...] = ()) -> tuple[Callable[..., Any], list[Any]]:
     """The function and its common arguments."""
     if isinstance(sent, Packed):
         sent = cast(Sent, sent.open())
@@ -57,7 +57,7 @@ def _filled(sent: Sent | Packed, images: tuple[Any, ...]) -> tuple[Callable[...,
 
 def call_each(batch: list[Any], sent: Sent | Packed, *images: Any) -> list[Any]:
     """The function on some shards, or blocks of rows."""
-    function, common = _filled(sent, images)
+    function, common = filled(sent, images)
     with as_on_threads():
         return [function(shard, *common) for shard in batch]
 
@@ -70,7 +70,7 @@ def replace_blocks(blocks: list[Array], sent: Sent | Packed, *images: Any) -> li
 def make_chunk(part: tuple[int, int, list[Array]], sent: Sent | Packed, *images: Any) -> list[Array]:
     """Rows start to stop of what is to be held, from shards of samples: one block."""
     start, stop, shards = part
-    make, common = _filled(sent, images)
+    make, common = filled(sent, images)
     found: Array | None = None
     with as_on_threads():
         for shard in shards:

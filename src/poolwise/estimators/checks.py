@@ -2,11 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import column_or_1d
 
+from poolwise.engine.shards import Shards
 from poolwise.method.selection.choosing import Selection
+from poolwise.support.types import Array
 from poolwise.support.warning import warn_user
 
 
@@ -32,3 +37,20 @@ def warn_if_restless(found: Selection) -> None:
             f"valid selection; selection='kmedoids' has the same objective and needs no messages.",
             ConvergenceWarning,
         )
+
+
+def checked_labels(estimator: BaseEstimator, X: Shards, y: Any) -> Array:
+    """What scikit-learn's checks do where X is an array: y as (n,), and what is remembered of X."""
+    y = column_or_1d(y, warn=True)
+    if len(y) != len(X):
+        raise ValueError(f"there are {len(X):,} rows of features, but {len(y):,} labels; give one label for each row")
+    estimator.n_features_in_ = X.shape[1]
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    return np.asarray(y)
+
+
+def check_width(estimator: BaseEstimator, X: Shards) -> None:
+    """A ValueError where they are not as wide as those that the estimator has learned from."""
+    if X.shape[1] != estimator.n_features_in_:
+        raise ValueError(f"rows have {X.shape[1]:,} features, but this model was fitted on {estimator.n_features_in_:,}")

@@ -9,8 +9,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from poolwise.engine.blas import thread_count
+from poolwise.engine.shards import Shards
 from poolwise.engine.threads import Threads
-from poolwise.estimators.checks import unchanged_on_failure
+from poolwise.estimators.checks import check_width, checked_labels, unchanged_on_failure
 from poolwise.support.parameters import NAME, Number, ParameterWarning, Whole
 from poolwise.support.progress import Stages
 from poolwise.support.types import Array
@@ -43,7 +44,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Array:
         """Margins, (n, d) to (n, classes), or (n,) of the second class where there are two; by blocks of rows."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        if isinstance(X, Shards):
+            check_width(self, X)
+        else:
+            X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         with Threads(self.n_jobs) as engine:
             F = project(X, self.coef_, self.intercept_, engine)
         return F[:, 0] if len(self.classes_) == 2 else F
@@ -66,12 +70,15 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         for name, weight in weights.items() if isinstance(weights, dict) else ():
             Number().check(f"class_weight[{name!r}]", weight)
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array | Shards, Array, Array]:
         """X, (N,) class numbers, (N,) weights; sets `classes_`, those that any weight is on."""
         self.check_parameters(self.get_params(deep=False))
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
+        if isinstance(X, Shards):
+            y = checked_labels(self, X, y)
+        else:
+            X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
         check_classification_targets(y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = _check_sample_weight(sample_weight, np.empty(len(y)), dtype=np.float64, ensure_non_negative=True)
         if not weight.max() > 0:
             raise ValueError("sample_weight is 0 for every sample; at least one must count")
         self.classes_ = np.unique(y[weight > 0])
@@ -184,6 +191,8 @@ class LinearSVM(LinearClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X, (N, d) float32 or float64, which may be a memory map, and the classes y, (N,), of any type.
 
+        X may also be what `PooledFeatures.hold` gives: products with it are then computed on the workers that have it.
+
         sample_weight : (N,) s, or None for ones. Only proportions matter where gamma is a number; else their sum does too.
         """
         with unchanged_on_failure(self):
@@ -232,7 +241,7 @@ class LinearSVM(LinearClassifier):
         return spectral_gamma(rows, label, weight, len(self.classes_)) if isinstance(self.gamma, str) else float(self.gamma)
 
     def _warn_of_small_gamma(self, rows: CentredRows, label: Array, weight: Array) -> None:
-        (n, d), classes = rows.X.shape, len(self.classes_)
+        (n, d), classes = rows.shape, len(self.classes_)
         if d <= _MANY_FEATURES * n or self.gamma_ >= _SMALL_SHARE * guess_gamma(rows, float(weight.sum()), classes):
             return
         auto = spectral_gamma(rows, label, weight, classes)

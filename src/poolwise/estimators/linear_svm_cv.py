@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
+from poolwise.engine.shards import Shards
 from poolwise.engine.threads import Threads
 from poolwise.estimators.checks import unchanged_on_failure
 from poolwise.estimators.linear_svm import GAMMA, LinearClassifier
@@ -179,10 +180,13 @@ class LinearSVMCV(LinearClassifier):
         classes = len(self.classes_)
         return step_near(spectral_gamma(rows, label, weight, classes), guess_gamma(rows, float(weight.sum()), classes))
 
-    def _folds(self, X: Array, label: Array, weight: Array) -> list[tuple[Array, Array]]:
+    def _folds(self, X: Array | Shards, label: Array, weight: Array) -> list[tuple[Array, Array]]:
         """(train, test) indices of each fold, with two classes to learn from and something to test on."""
         cv = check_cv(FOLDS if _is_auto(self.cv) else self.cv, label, classifier=True)
-        folds = [(_indices(train), _indices(test)) for train, test in cv.split(X, label)]
+        folds = [
+            (_indices(train), _indices(test))
+            for train, test in cv.split(np.zeros(len(label)) if isinstance(X, Shards) else X, label)
+        ]
         if _is_auto(self.cv) and len(label) > _MANY_SAMPLES:
             folds = folds[:1]
         if not folds:

@@ -15,6 +15,7 @@ from poolwise.engine.blas import thread_count
 from poolwise.engine.current import here
 from poolwise.engine.threads import Threads
 from poolwise.estimators.checks import warn_if_restless
+from poolwise.estimators.held import HoldsFeatures
 from poolwise.estimators.images import look_at, remember, warn_of_small_cells
 from poolwise.estimators.learned import WhatWasLearned
 from poolwise.estimators.missing import counted, warned
@@ -48,7 +49,7 @@ from poolwise.support.warning import warn_user
 _RESELECTED = ("n_codes", "selection", "projection", "random_state")
 
 
-class PooledFeatures(ShowsItsCodes, WhatWasLearned, HasParts, TransformerMixin, BaseEstimator):
+class PooledFeatures(ShowsItsCodes, WhatWasLearned, HoldsFeatures, HasParts, TransformerMixin, BaseEstimator):
     """Learn a dictionary of codes from images, with or without labels, and turn images into pooled features.
 
     Patches p are contrast-normalised and whitened; K-means gives codes d_k; a code's activation max(0, d_k·p - α) is

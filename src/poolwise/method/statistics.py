@@ -10,6 +10,7 @@ X : (samples, M)    mean : (M,)    Q : (M, M), or its diagonal (M,) where the co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from poolwise.support.blocks import spans
@@ -18,6 +19,7 @@ from poolwise.support.lazy import np
 if TYPE_CHECKING:
     from poolwise.engine import Engine
     from poolwise.engine.cluster import Cluster
+    from poolwise.engine.shards import Shards
     from poolwise.engine.threads import Threads
     from poolwise.support.types import Array
 
@@ -238,6 +240,40 @@ def moments_of_rows(
     return _moments(sum(counts), folding.centre(), sums, Q)
 
 
+def moments_of_shards(
+    shards: Shards, block: int, make: Callable[..., Array], *common: Any, beside: Sequence[Array], dtype: str = "float64"
+) -> Moments:
+    """Full moments of the float32 rows make(rows, *beside, *common) of rows on workers, `block` of them at a time.
+
+    To the bits of a `CovarianceStream` whose buffer is a shard.
+    """
+    width = shards.shape[1]
+    centre = shards.of_first(_first_mean, block, make, *common, beside=beside)
+    add = partial(_add_sums, dtype=dtype)
+    state = shards.fold(_sums_of_shard, add, block, centre, make, *common, beside=beside)
+    sums, Q = state.ask(_sums), np.empty((width, width), dtype)
+    for rows in spans(width, max(1, _BYTES_PER_PANEL // (8 * width))):
+        Q[rows] = state.ask(_panel, rows)
+    return _moments(len(shards), centre, sums, Q)
+
+
+def _made_of(X: Array, beside: list[Array], rows: slice, make: Callable[..., Array], common: Sequence[Any]) -> Array:
+    return make(X[rows], *[array[..., rows] for array in beside], *common)
+
+
+def _first_mean(X: Array, beside: list[Array], block: int, make: Callable[..., Array], *common: Any) -> Array:
+    return _mean_of_rows(_made_of(X, beside, slice(0, min(block, len(X))), make, common))
+
+
+def _sums_of_shard(
+    X: Array, beside: list[Array], block: int, centre: Array, make: Callable[..., Array], *common: Any
+) -> tuple[Array, list[Array]]:
+    found = np.empty(X.shape, np.float32)
+    for rows in spans(len(X), block):
+        found[rows] = _made_of(X, beside, rows, make, common)
+    return _sums_of_rows(found, centre)
+
+
 def _mean_of_rows(X: Array) -> Array:
     return X.mean(axis=0, dtype=np.float64).astype(np.float32)
 
@@ -250,10 +286,12 @@ def _sums_of_rows(X: Array, centre: Array) -> tuple[Array, list[Array]]:
     return sums, [_product(X, tile) for tile in _tiles(X.shape[1])]
 
 
-def _add_sums(state: tuple[Array, Array] | None, part: tuple[Array, list[Array]]) -> tuple[Array, Array]:
+def _add_sums(
+    state: tuple[Array, Array] | None, part: tuple[Array, list[Array]], dtype: str = "float64"
+) -> tuple[Array, Array]:
     """The state is changed."""
     M = len(part[0])
-    sums, Q = (np.zeros(M), np.zeros((M, M))) if state is None else state
+    sums, Q = (np.zeros(M), np.zeros((M, M), dtype)) if state is None else state
     sums += part[0]
     for (below, left), product in zip(_tiles(M), part[1], strict=True):
         Q[below, left] += product

@@ -15,12 +15,13 @@ from poolwise.svm.solver import MEMORY, Solution, solve
 from poolwise.svm.spaces import Space
 
 _NO_ARRAY = np.empty(0)
-_SHARE_OF_X, _LEAST_BYTES = 0.1, 1 << 24  # of X, and in any case 16 MB, for what a group of problems needs
+# Of X, in any case 16 MB and at most 4 GB, for what a group of problems needs: X may be on many machines, its margins are here.
+_SHARE_OF_X, _LEAST_BYTES, _MOST_BYTES = 0.1, 1 << 24, 1 << 32
 
 
 def group_size(space: Space) -> int:
-    """How many problems at a time need about 0.1 of X's memory, or 16 MB."""
-    N = len(space.rows.X)
+    """How many problems at a time need about 0.1 of X's memory, 16 MB to 4 GB."""
+    N = space.rows.shape[0]
     item, short = np.dtype(space.dtype).itemsize, np.dtype(space.history_dtype).itemsize
     vectors = (2 * space.parts + 1) * (short * MEMORY + 2 * item) * (space.size + 1)
     margins = 4 * N * space.margin_dtype.itemsize
@@ -29,7 +30,7 @@ def group_size(space: Space) -> int:
 
 def bytes_of_group(space: Space) -> float:
     """What a group of problems may need."""
-    return max(_SHARE_OF_X * space.rows.X.nbytes, _LEAST_BYTES)
+    return min(max(_SHARE_OF_X * space.rows.nbytes, _LEAST_BYTES), _MOST_BYTES)
 
 
 def solve_in_groups(

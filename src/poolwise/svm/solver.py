@@ -108,7 +108,7 @@ class _Run:
         self.rounds, self.newton = 0, False
         self.ended = np.zeros(len(problems), np.bool_)
         self.engine = space.rows.engine
-        k, N = len(problems), len(space.rows.X)
+        k, N = len(problems), space.rows.shape[0]
         self.R = np.empty((k, N), space.margin_dtype)
         self.V: Array = np.zeros((space.parts, k, space.size + 1), space.dtype)
         self.V[:, :, -1] = problems.best_bias()

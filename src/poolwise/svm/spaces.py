@@ -20,7 +20,6 @@ it, and each time the rest shrinks a thousandfold.
 
 import numpy as np
 
-from poolwise.method.statistics import CovarianceStream
 from poolwise.support.blocks import spans
 from poolwise.support.types import Array
 from poolwise.svm import newton
@@ -40,7 +39,7 @@ _ROUNDING_OF_CORRELATIONS = 1e-6  # of correlations that were summed up in float
 
 def make_space(rows: CentredRows) -> "Space":
     """The smaller of the two."""
-    N, d = rows.X.shape
+    N, d = rows.shape
     return FeatureSpace(rows) if d <= N else SampleSpace(rows)
 
 
@@ -55,13 +54,10 @@ class FeatureSpace:
     history_dtype: type = np.float64
 
     def __init__(self, rows: CentredRows) -> None:
-        self.rows, self.size, self.margin_dtype = rows, rows.X.shape[1], rows.X.dtype
-        N, S = len(rows.X), rows.weight.sum()
+        self.rows, self.size, self.margin_dtype = rows, rows.shape[1], rows.dtype
+        N, S = rows.shape[0], rows.weight.sum()
         dtype = "float64" if self.size <= _FEATURES_IN_FLOAT64 else "float32"
-        stream = CovarianceStream(self.size, rows.engine, buffer_rows=int(np.clip(N // 8, 64, 4096)), dtype=dtype)
-        for block in rows.standard_blocks():
-            stream.add(block)
-        moments = stream.moments()
+        moments = rows.standard_moments(dtype)
         A = moments.scatter  # of columns with variance 1, so that their scales do no harm: M = std (A + 2γ / std²) std
         for part in spans(len(A), _ROWS_PER_PANEL):
             A[part] += np.outer(N * moments.mean[part], moments.mean).astype(
@@ -110,13 +106,13 @@ class FeatureSpace:
 
     def round_flops(self) -> float:
         """Of one problem's part in a round."""
-        return 4.0 * self.rows.X.size + 2.0 * self.size**2
+        return 4.0 * self.rows.shape[0] * self.size + 2.0 * self.size**2
 
     def newton_flops(self, a: int) -> float:
         """Of Newton's step for a problem with a samples inside the margin; infinite where it would take too much memory."""
-        d, X = self.size, self.rows.X
-        needed = 8 * min(a, d) ** 2 + (X.itemsize * a * d if a <= d else 0)
-        large = needed > max(_NEWTON_SHARE * X.nbytes, 1 << 24)
+        d, rows = self.size, self.rows
+        needed = 8 * min(a, d) ** 2 + (rows.dtype.itemsize * a * d if a <= d else 0)
+        large = needed > max(_NEWTON_SHARE * rows.nbytes, 1 << 24)
         return np.inf if large else newton.flops(a, d, kernel_known=False)
 
     def newton(self, inside: Array, y: Array, s: Array, gamma_S: float) -> Array:
@@ -127,7 +123,7 @@ class FeatureSpace:
                 (rows.centred(inside[part]) for part in spans(a, _ROWS_PER_NEWTON_BLOCK)), y, s, gamma_S
             )
             return np.append(W, b)
-        X = rows.centred(inside, rows.X.dtype.type)
+        X = rows.centred(inside, rows.dtype.type)
         columns = spans(self.size, _COLUMNS_PER_NEWTON_BLOCK)
 
         def product(some: slice) -> Array:
@@ -152,8 +148,8 @@ class SampleSpace:
     parts = 2
 
     def __init__(self, rows: CentredRows) -> None:
-        self.rows, self.size = rows, len(rows.X)
-        self.dtype: type = np.float64 if self.size <= _SAMPLES_IN_FLOAT64 else rows.X.dtype.type
+        self.rows, self.size = rows, rows.shape[0]
+        self.dtype: type = np.float64 if self.size <= _SAMPLES_IN_FLOAT64 else rows.dtype.type
         self.margin_dtype = np.dtype(self.dtype)
         self.history_dtype: type = np.float64 if self.size <= 4096 else np.float32  # a direction needs no more digits
         self._S, self._tau = rows.weight.sum(), float((rows.std**2).sum()) or 1.0
@@ -199,8 +195,8 @@ class SampleSpace:
         return 2.0 * self.size**2
 
     def newton_flops(self, a: int) -> float:
-        large = 16 * a * a > max(0.05 * self.rows.X.nbytes, 1 << 24)
-        return np.inf if large else newton.flops(a, self.rows.X.shape[1], kernel_known=True)
+        large = 16 * a * a > max(0.05 * self.rows.nbytes, 1 << 24)
+        return np.inf if large else newton.flops(a, self.rows.shape[1], kernel_known=True)
 
     def newton(self, inside: Array, y: Array, s: Array, gamma_S: float) -> Array:
         K, scale = self._factor.below(inside), np.sqrt(self._tau) / self._D[inside]
@@ -228,13 +224,14 @@ def _rounding(dtype: type, size: int) -> float:
 
 def _kernel(rows: CentredRows, tau: float, dtype: type) -> Array:
     """K = D X_c X_cᵀ D / τ, (N, N), by slices of the features and tiles of the result."""
-    N, d = rows.X.shape
+    X = rows.array()
+    N, d = X.shape
     K = np.zeros((N, N), dtype)
     scale: Array = np.sqrt(rows.weight / tau)[:, None].astype(dtype)
     tiles = spans(N, _ROWS_PER_TILE)
     pairs = [(a, b) for j, a in enumerate(tiles) for b in tiles[: j + 1]]
     for columns in spans(d, max(64, d // 32)):
-        part = np.subtract(rows.X[:, columns], rows.mean[columns], dtype=dtype, casting="same_kind")
+        part = np.subtract(X[:, columns], rows.mean[columns], dtype=dtype, casting="same_kind")
         part[:, rows.constant[columns]] = 0
         part *= scale
 

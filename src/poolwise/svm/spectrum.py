@@ -19,7 +19,7 @@ from poolwise.svm.gamma import LEAST_GAMMA, STEP, guess_gamma
 from poolwise.svm.rows import CentredRows
 
 _MOST_SAMPLES = 1_000  # their eigenvalues take a fraction of a second
-_COLUMNS = 512  # of X at a time
+_MOST_NUMBERS, _COLUMNS = 1 << 24, 512  # of X: 64 MB; that many columns at a time
 _SHARE, _POWER = 0.3, 0.1  # of λ, and of how large a part of the samples is looked at
 _STEPS = np.arange(-2, 7)  # of λ from γ₀'s, which is right for outputs of first order and too small for products of these
 _NOTHING = 1e-12  # of the largest eigenvalue: rounding
@@ -39,7 +39,7 @@ def spectral_gamma(rows: CentredRows, label: Array, weight: Array, classes: int)
     True
     """
     guess = guess_gamma(rows, float(weight.sum()), classes)
-    some = _spread_evenly(np.flatnonzero(weight > 0))
+    some = _spread_evenly(np.flatnonzero(weight > 0), rows.shape[1])
     s = weight[some]
     T = _centred(np.where(label[some][:, None] == np.arange(classes), 1.0, -1.0), s)
     eigenvalues, seen = _spectrum(rows, some, s, T)
@@ -75,10 +75,11 @@ def best_ridge(eigenvalues: Array, seen: Array, whole: float, S: float, ridges: 
 
 def _spectrum(rows: CentredRows, some: Array, s: Array, T: Array) -> tuple[Array, Array]:
     """e and t, among the features where these are fewer than the samples."""
-    n, d = len(some), rows.X.shape[1]
+    n, d = len(some), rows.shape[1]
+    whole = rows.data.take(some)
 
     def columns(part: slice) -> Array:
-        X: Array = rows.X[some, part] - rows.mean[part].astype(rows.X.dtype)
+        X: Array = whole[:, part] - rows.mean[part].astype(rows.dtype)
         X[:, rows.constant[part]] = 0
         return _centred(X, s)
 
@@ -107,6 +108,7 @@ def _centred(X: Array, s: Array) -> Array:
     return X
 
 
-def _spread_evenly(samples: Array) -> Array:
-    """Up to 1,000 of them."""
-    return samples[np.unique(np.linspace(0, len(samples) - 1, min(len(samples), _MOST_SAMPLES)).astype(np.intp))]
+def _spread_evenly(samples: Array, d: int) -> Array:
+    """Up to 1,000 of them, fewer where each has more than 16,000 numbers."""
+    most = min(_MOST_SAMPLES, max(1, _MOST_NUMBERS // d))
+    return samples[np.unique(np.linspace(0, len(samples) - 1, min(len(samples), most)).astype(np.intp))]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolwise.cli import options
-from poolwise.cli.clusters import cluster, on_cluster
+from poolwise.cli.clusters import cluster, learned_features, on_cluster
 from poolwise.cli.keeping import check_model_room, keep_model
 from poolwise.cli.mirroring import check_mirror, fit_mirrored
 from poolwise.cli.output import check_output, check_report, echo, print_json
@@ -130,8 +130,9 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     }
     slim = given_options["slim"]
     model = stacked(features, n_layers)
+    how = {"slim": slim, "mirror": mirror, "clustered": given_options["cluster"] is not None}
     with on_cluster(given_options["cluster"], stages):
-        result = fit(model, svm, images, output, stages, slim=slim, mirror=mirror, provenance=provenance)
+        result = fit(model, svm, images, output, stages, **how, provenance=provenance)
     if report is not None:
         write_report_of(model, svm, images, report, output.name, provenance, n_jobs, quiet=quiet)
         result["report"] = str(report)
@@ -164,11 +165,12 @@ def fit(
     *,
     slim: bool = False,
     mirror: bool = False,
+    clustered: bool = False,
     provenance: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Fit both (svm may be None), save them, and give what came out. The file does not remember threads and progress.
 
-    mirror : whether the classifier also learns from mirror images
+    mirror : whether the classifier also learns from mirror images    clustered : whether there is a cluster
     """
     from sklearn.pipeline import make_pipeline
 
@@ -178,6 +180,8 @@ def fit(
         features.fit(images, images.labels)
     elif mirror:
         fit_mirrored(features, svm, images, stages=stages)
+    elif clustered:
+        svm.fit(learned_features(features, images), images.labels)
     else:
         svm.fit(features.fit_transform(images, images.labels), images.labels)
     seconds = time.perf_counter() - start

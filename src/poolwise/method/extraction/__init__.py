@@ -111,6 +111,17 @@ def extract(ready: Pass, images: Array | ImageSource, *, engine: Engine, stages:
     return features
 
 
+def features_of_rows(rows: slice, images: Array | ImageSource, ready: Pass) -> Array:
+    """(rows, n_features) of some images, block by block: a shard of features."""
+    features, size = (
+        np.empty((rows.stop - rows.start, ready.layer.n_features), np.float32),
+        block_size(ready.layer, images.shape[1:]),
+    )
+    for part in spans(len(features), size):
+        features[part] = features_of(ready, images[rows.start + part.start : rows.start + part.stop])
+    return features
+
+
 def _pooled(rows: slice, images: Array | ImageSource, ready: Pass, then: Callable[..., Any] | None = None, *common: Any) -> Any:
     pooled = ready.pooled(images[rows])
     return pooled if then is None else then(pooled, *common)

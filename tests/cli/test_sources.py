@@ -144,3 +144,30 @@ def test_parts_of_a_medmnist_archive_are_chosen_by_their_names(poolwise, three_c
     done = poolwise("evaluate", model, tmp_path / "photosmnist.npz")
     assert done.code == 3
     assert "nothing that shows which are the images in it, but 'train_images', 'train_labels'" in done.err
+
+
+def test_addresses_are_fitted_and_predicted_as_folders(poolwise, made, tmp_path):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    for name in ("train", "test"):
+        memory.put(getattr(made, name), f"/cli/{name}", recursive=True)
+    model = tmp_path / "m.safetensors"
+    done = poolwise("fit", "memory://cli/train", "-o", model, *QUICK)
+    assert done.code == 0, done.err
+    assert describe(model).provenance["source"] == "memory://cli/train"
+    expected = poolwise("predict", made.model, made.test, "--quiet").out
+    assert poolwise("predict", model, "memory://cli/test", "--quiet").out == expected
+    assert poolwise("predict", model, f"file://{made.test}", "--quiet").out == expected
+    done = poolwise("transform", model, "memory://cli/test", "-o", tmp_path / "shards", "--json", "--quiet")
+    assert json.loads(done.out)["images"] == 30
+    assert (
+        json.loads(poolwise("transform", model, "memory://cli/test", "-o", tmp_path / "shards", "--json").out)["written"] == 0
+    )
+    for where, reason in (("memory://cli/none.png", "no such file at this address"), ("odd://x", "opens no odd://")):
+        done = poolwise("predict", model, where, "--quiet")
+        assert (done.code, reason in done.err) == (3, True)
+    assert poolwise("predict", model, "file://host/x").code == 2
+    memory.pipe("/cli/test/cat/00000.png", b"no image")
+    assert poolwise("predict", model, "memory://cli/test", "--quiet").code == 3
+    done = poolwise("predict", model, "memory://cli/test", "--quiet", "--on-error", "skip")
+    assert (done.code, "left out: cat/00000.png" in done.err) == (0, True)
+    memory.rm("/cli", recursive=True)

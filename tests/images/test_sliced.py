@@ -31,7 +31,7 @@ def write_plain_h5(folder, images):
 
 
 def as_dask(folder, images):
-    return pytest.importorskip("dask.array").from_array(images, chunks=(7, 3, *images.shape[2:]))
+    return pytest.importorskip("dask.array").from_array(images, chunks=(7, *images.shape[1:]))
 
 
 def as_map(folder, images):
@@ -140,6 +140,13 @@ def test_one_thread_at_a_time_reads_and_nothing_is_read_to_open(images):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(source.__getitem__, range(30)))
     assert array.most == 1
+
+
+def test_chunks_of_dask_that_cut_images_are_refused_with_the_remedy(images):
+    cut = pytest.importorskip("dask.array").from_array(images, chunks=(7, 8, 5, 1))
+    with pytest.raises(ImageError, match=r"chunks cut images, along the axes 2, 3; give array\.rechunk\({2: -1, 3: -1}\)"):
+        open_images(cut)
+    np.testing.assert_array_equal(open_images(cut.rechunk({2: -1, 3: -1}))[4:9], images[4:9])
 
 
 def test_a_large_array_is_read_in_blocks(images):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from poolwise.method.presets import PRESETS
+from poolwise.support.addresses import Address, place_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -29,6 +30,17 @@ class SpellingCommand(click.Command):
     def __init__(self, *arguments: Any, spellings: dict[str, str] | None = None, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self.spellings = spellings or {}
+
+
+class Place(click.Path):
+    """A path of this machine, which `file://` is too, or an address of another."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            place = place_of(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return place if isinstance(place, Address) else super().convert(place, param, ctx)
 
 
 class Pair(ParamType):
@@ -256,8 +268,8 @@ def images(command: Command, default: str = "  [default: as in fit]", *, require
     of_model = f"Files only.{default}"
     for add in reversed(
         [
-            click.argument("images", type=click.Path(path_type=Path), required=required, nargs=nargs),
-            click.option("--member", default=None, help="Which array of a .npz file, such as x_test or test."),
+            click.argument("images", type=Place(path_type=Path), required=required, nargs=nargs),
+            click.option("--member", default=None, help="Which array of a .npz file or group of zarr, such as x_test."),
             click.option(
                 "--columns",
                 default=None,

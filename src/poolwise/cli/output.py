@@ -17,7 +17,7 @@ from poolwise.support.progress import tell
 from poolwise.support.text import plain
 
 
-def check_output(path: Path, endings: tuple[str, ...], option: str = "--output", inputs: tuple[Path, ...] = ()) -> None:
+def check_output(path: Path, endings: tuple[str, ...], option: str = "--output", inputs: tuple[Path | str, ...] = ()) -> None:
     """A usage error if a file cannot be written there, before any work is done.
 
     endings : that its name may have; () for any    inputs : files that are read, and must not be replaced
@@ -37,7 +37,7 @@ def check_output(path: Path, endings: tuple[str, ...], option: str = "--output",
                 raise click.BadParameter(f"{path} is also what is read; give another name", param_hint=option)
 
 
-def check_report(path: Path | None, option: str = "--report", inputs: tuple[Path, ...] = ()) -> None:
+def check_report(path: Path | None, option: str = "--report", inputs: tuple[Path | str, ...] = ()) -> None:
     """The same for a page of HTML, and an error if what writes it is not installed."""
     if path is None:
         return

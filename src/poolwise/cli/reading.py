@@ -9,6 +9,7 @@ import click
 
 from poolwise.cli.names import PARTS, DataSetPart, as_name
 from poolwise.cli.output import check_output, say
+from poolwise.support.addresses import Address
 from poolwise.support.progress import Stages
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from poolwise.images.tiff import Stack
     from poolwise.modelfile import Description
 
-_ARRAYS = (".npy", ".npz")
+_ARRAYS = (".npy", ".npz", ".zarr")
+_OF_ZARR = ("zarr.json", ".zarray", ".zgroup")
 _OF_FILES = "--resize, --crop, --grey, --channels, --page and --stack"
 _NO_FILES = (*_ARRAYS, ".txt", ".csv")
 _FILES_SHOWN = 10
@@ -34,7 +36,7 @@ class Reading:
     files : all IMAGES where there are several, the first of which is `images`; else ()
     """
 
-    images: Path
+    images: Path | Address
     member: str | None = None
     columns: "Columns | None" = None
     resize: tuple[int, int] | None = None
@@ -48,7 +50,7 @@ class Reading:
     max_pixels: int = 64_000_000
     named: DataSetPart | None = None
     nodata: Any = None
-    files: tuple[Path, ...] = ()
+    files: tuple[Path | Address, ...] = ()
 
     @classmethod
     def take(cls, options: dict[str, Any], part: str = "test") -> "Reading":
@@ -59,15 +61,28 @@ class Reading:
         reading = cls(**given)
         if reading.files:
             return reading
-        named = as_name(reading.images, part)
+        named = None if isinstance(reading.images, Address) else as_name(reading.images, part)
         return reading if named is None else replace(reading, images=Path(str(named)), named=named)
 
     @property
     def is_array(self) -> bool:
-        return self.images.suffix.lower() in _ARRAYS and not self.images.is_dir()
+        return self._kind in _ARRAYS
 
     @property
-    def inputs(self) -> tuple[Path, ...]:
+    def _kind(self) -> str:
+        """`folder`, or the ending of a file."""
+        if not isinstance(self.images, Address) and self.images.is_dir():
+            is_zarr = any((self.images / name).is_file() for name in _OF_ZARR)
+            return ".zarr" if is_zarr else "folder"
+        return self.images.suffix.lower()
+
+    @property
+    def source(self) -> str:
+        """What a model remembers as its images' place: of an address nothing that lets others in."""
+        return self.images.public if isinstance(self.images, Address) else str(self.images)
+
+    @property
+    def inputs(self) -> tuple[Path | Address, ...]:
         """All that is read."""
         return self.files or (self.images,)
 
@@ -76,8 +91,8 @@ class Reading:
         self._check_files()
         if self.named is not None:
             self._check_named(self.named)
-        kind = "folder" if self.images.is_dir() else self.images.suffix.lower()
-        if self.member is not None and kind != ".npz":
+        kind = self._kind
+        if self.member is not None and kind not in (".npz", ".zarr"):
             raise click.UsageError(f"--member {self.member} chooses an array of a .npz file; {self.images} is not one")
         if self.columns is not None and kind != ".csv":
             raise click.UsageError(f"--columns are those of a .csv file; {self.images} is not one")
@@ -96,7 +111,7 @@ class Reading:
         """Several IMAGES are image files."""
         for path in self.files:
             kind = "a folder" if path.is_dir() else "an array, list or table" if path.suffix.lower() in _NO_FILES else ""
-            if not kind and as_name(path, "test") is not None:
+            if not kind and not isinstance(path, Address) and as_name(path, "test") is not None:
                 kind = "a data set"
             if kind:
                 raise click.UsageError(
@@ -149,7 +164,7 @@ class Reading:
             return self
         resized = isinstance(known.get("resize"), str)
         columns = self.columns
-        if columns is None and not self.files and self.images.suffix.lower() == ".csv" and not self.images.is_dir():
+        if columns is None and not self.files and self._kind == ".csv":
             columns = _columns(known.get("columns"))
         ruling = columns or _columns(known.get("columns"))
         in_several_files = ruling is not None and not isinstance(ruling[0], str)
@@ -195,7 +210,7 @@ class Reading:
     def _open(self, stages: Stages, *, labels: bool, memory: int, n_jobs: int | None) -> "Images":
         from poolwise.images import ImageError, open_images
 
-        missing = next((path for path in self.files if not os.path.lexists(path)), None)
+        missing = next((path for path in self.files if not isinstance(path, Address) and not os.path.lexists(path)), None)
         if missing is not None:
             raise ImageError(missing, "there is no such file")
         with stages.stage("open images") as update:
@@ -219,7 +234,7 @@ class Reading:
                     update=update,
                 )
             except ImageError as error:
-                if self.files or os.path.exists(self.images):
+                if self.files or isinstance(self.images, Address) or os.path.exists(self.images):
                     raise
                 names = ", ".join(PARTS)
                 raise ImageError(error.path, f"{error.reason}, or the name of a data set: {names}") from error

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolwise.cli.reading import Reading
+from poolwise.support.addresses import Address
 from poolwise.support.blocks import spans
 from poolwise.support.files import replacing
 from poolwise.support.progress import Stages
@@ -130,7 +131,8 @@ def _digest_of_names(images: "Images") -> str:
 
 def _digest_of_reading(reading: Reading) -> str:
     """Of where the images are, and of options that make others of the same files: arrays have no names, only row numbers."""
-    where = [str(path) if reading.named else os.path.realpath(path) for path in reading.inputs]
+    is_name = reading.named is not None
+    where = [str(path) if is_name or isinstance(path, Address) else os.path.realpath(path) for path in reading.inputs]
     return hashlib.sha256(
         repr((where, reading.member, reading.columns, reading.words)).encode(errors="surrogateescape")
     ).hexdigest()

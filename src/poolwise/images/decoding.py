@@ -15,15 +15,16 @@ colours as 8 bits. What is left out or changed is noted, and `open_images` warns
 
 from dataclasses import dataclass, field
 from io import BufferedReader
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from poolwise.images.errors import ImageError, reason_of
+from poolwise.images.fetching import open_file
 from poolwise.images.said import decoding
 from poolwise.images.tiff import MAGIC, Stack, read_tiff
-from poolwise.support.files import NotRegularError, open_regular
+from poolwise.support.files import NotRegularError
 from poolwise.support.missing import Nodata, can_be_missing, missing_pixels
 from poolwise.support.types import Array
 
@@ -86,7 +87,7 @@ class Decoder:
     def decode(self, path: str) -> "Decoded":
         """The same, with what was left out or changed."""
         try:
-            with decoding(path), open_regular(path) as file, BufferedReader(file) as buffer:
+            with decoding(path), open_file(path) as file, BufferedReader(cast(Any, file)) as buffer:
                 if buffer.peek(4)[:4] in MAGIC:
                     found = read_tiff(path, buffer, page=self.page, stack=self.stack, max_pixels=self.max_pixels)
                     if found.pixels is not None:

@@ -1,6 +1,7 @@
 """What was given to `open_images`: a path, array, table, list of paths, or sequence. Objects are known by what they have."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -11,14 +12,18 @@ from poolwise.images.decoding import EXTENSIONS
 from poolwise.images.errors import ImageError, reason_of
 from poolwise.images.items import Items
 from poolwise.images.labelling import as_labels, is_missing
-from poolwise.images.listing import Listing, list_folder, list_paths, list_text
+from poolwise.images.listing import Listing, list_address, list_folder, list_paths, list_text
 from poolwise.images.sliced import SlicedImages
 from poolwise.images.sources import ArrayImages, Images
-from poolwise.images.stored import map_npy, read_npz
+from poolwise.images.stored import map_npy, npy_at, read_npz
 from poolwise.images.tables import Columns, check_columns, list_frame, list_table
+from poolwise.images.zarr_arrays import is_zarr, open_zarr
+from poolwise.support.addresses import Address, place_of
 from poolwise.support.parameters import Example, ParameterError
 
-_ACCEPTED = "expected an image file, a folder, or a .npy, .npz, .txt (a path a line) or .csv file"
+_ACCEPTED = "expected an image file, a folder, or a .npy, .npz, .zarr, .txt (a path a line) or .csv file"
+_LOST_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/[^/]")  # Path("s3://bucket")
+_HINT = ". An address is given as text: a Path loses one of its slashes"
 _OBJECTS = (
     "expected a path, a list or Series of paths, a DataFrame, an array (n, height, width, channels), or a sequence of "
     "(image, label)"
@@ -28,7 +33,9 @@ _OBJECTS = (
 def find(where: Any, member: str | None, columns: Columns | None, labelled: bool) -> Images | Listing | Items:
     """Images that are there, or what lists those to decode; `labelled` False where labels are not wanted."""
     if isinstance(where, str | os.PathLike):
-        return _find_path(Path(where), member, columns, labelled)
+        place = place_of(where)
+        look = _find_address if isinstance(place, Address) else _find_path
+        return look(place, member, columns, labelled)  # type: ignore[arg-type]
     if member is not None:
         raise ParameterError(f"{{member}} chooses an array of a .npz file; {_name(where)} is not one", member=member)
     if is_frame(where):
@@ -178,15 +185,14 @@ def _name(where: Any) -> str:
 
 
 def _find_path(path: Path, member: str | None, columns: Columns | None, labelled: bool) -> Images | Listing:
-    kind = "folder" if path.is_dir() else path.suffix.lower()
-    if member is not None and kind != ".npz":
-        raise ParameterError(f"{{member}} chooses an array of a .npz file; {path} is not one", member=member)
-    if columns is not None and kind != ".csv":
-        raise ParameterError(f"{{columns}} are those of a .csv file; {path} is not one", columns=columns)
+    kind = ".zarr" if path.is_dir() and is_zarr(path) else "folder" if path.is_dir() else path.suffix.lower()
+    _check_words(path, kind, member, columns)
     if kind == "folder":
         return list_folder(path, labelled)
     if not path.exists():
-        raise ImageError(path, f"there is no such file or folder; {_ACCEPTED}")
+        raise ImageError(path, f"there is no such file or folder; {_ACCEPTED}{_HINT if _LOST_SLASH.match(str(path)) else ''}")
+    if kind == ".zarr" and path.is_dir():
+        return SlicedImages(str(path), *open_zarr(path, member, labelled))
     if kind not in (".npy", ".npz", ".txt", ".csv", *EXTENSIONS) or not path.is_file():
         raise ImageError(path, f"images cannot be opened from it; {_ACCEPTED}")
     if kind in EXTENSIONS:
@@ -196,3 +202,27 @@ def _find_path(path: Path, member: str | None, columns: Columns | None, labelled
     if kind == ".npz":
         return ArrayImages(str(path), *read_npz(path, member, labelled=labelled))
     return list_text(path) if kind == ".txt" else list_table(path, columns, labelled)
+
+
+def _find_address(where: Address, member: str | None, columns: Columns | None, labelled: bool) -> Images | Listing:
+    """What its ending says; without a known one it is a folder."""
+    kind = where.suffix.lower()
+    _check_words(where, kind, member, columns)
+    if kind == ".zarr":
+        return SlicedImages(where, *open_zarr(where, member, labelled))
+    if kind in EXTENSIONS:
+        return Listing("", [where], None)
+    if kind == ".npy":
+        return SlicedImages(where, npy_at(where))
+    if kind == ".npz":
+        return ArrayImages(where, *read_npz(where, member, labelled=labelled))
+    if kind == ".txt":
+        return list_text(where)
+    return list_table(where, columns, labelled) if kind == ".csv" else list_address(where, labelled)
+
+
+def _check_words(place: Path | Address, kind: str, member: str | None, columns: Columns | None) -> None:
+    if member is not None and kind not in (".npz", ".zarr"):
+        raise ParameterError(f"{{member}} chooses an array of a .npz file; {place} is not one", member=member)
+    if columns is not None and kind != ".csv":
+        raise ParameterError(f"{{columns}} are those of a .csv file; {place} is not one", columns=columns)

@@ -57,7 +57,7 @@ def as_text(labels: list[str]) -> Array:
     return np.array(labels, object if max(map(len, labels), default=0) > _WIDE else None)
 
 
-def check_length(path: Path, number: int, label: str) -> str:
+def check_length(path: Path | str, number: int, label: str) -> str:
     """The label of a line, if it can be one."""
     if len(label) > _LONGEST:
         raise ImageError(

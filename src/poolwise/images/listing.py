@@ -1,4 +1,4 @@
-"""Which files there are, and their labels: of a folder, or a list of paths. No image is opened here."""
+"""Which files there are, and their labels: of a folder, here or at an address, or a list of paths. No image is opened here."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -8,8 +8,10 @@ from typing import Any
 
 from poolwise.images.decoding import EXTENSIONS, Decoded, Decoder
 from poolwise.images.errors import ImageError, reason_of, show
+from poolwise.images.fetching import list_names, open_text
 from poolwise.images.labelling import as_text, is_missing
 from poolwise.images.siblings import decode_siblings
+from poolwise.support.addresses import Address, joined
 from poolwise.support.types import Array
 
 _PARTS = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "holdout", "unlabeled", "unlabelled"}
@@ -17,7 +19,7 @@ _PARTS = {"train", "training", "test", "testing", "val", "valid", "validation", 
 
 @dataclass(frozen=True)
 class Listing:
-    """root : folder that names are relative to    names : n paths    labels : (n,), or None
+    """root : folder or address that names are relative to    names : n paths    labels : (n,), or None
 
     files : n tuples of paths, the first of which is the name, where each image is in several files; else None
     """
@@ -32,13 +34,13 @@ class Listing:
 
     def path(self, row: int) -> str:
         """Of the file of one row; of several, the first."""
-        return os.path.join(self.root, self.names[row])
+        return joined(self.root, self.names[row])
 
     def read(self, row: int, decode: Decoder) -> Decoded:
         """The image of one row; ImageError for whatever goes wrong."""
         if self.files is None:
             return decode.decode(self.path(row))
-        return decode_siblings([os.path.join(self.root, name) for name in self.files[row]], decode)
+        return decode_siblings([joined(self.root, name) for name in self.files[row]], decode)
 
     def subset(self, rows: Array) -> "Listing":
         """These rows alone."""
@@ -63,6 +65,26 @@ def list_folder(root: Path, labelled: bool = True) -> Listing:
             names += found
             labels += [folder] * len(found)
             ignored += others
+    return _labelled(str(root), names, labels, ignored, labelled)
+
+
+def list_address(root: Address, labelled: bool = True) -> Listing:
+    """The same of a folder at an address, in the same order."""
+    found = [name for name in list_names(root) if not any(part.startswith(".") for part in name.split("/"))]
+    names = sorted((name for name in found if name.lower().endswith(EXTENSIONS)), key=_place)
+    ignored = [name for name in found if not name.lower().endswith(EXTENSIONS)]
+    return _labelled(root.rstrip("/"), names, [name.rpartition("/")[0].partition("/")[0] for name in names], ignored, labelled)
+
+
+def _place(name: str) -> list[tuple[bool, str]]:
+    """Files of a folder come before its folders."""
+    *folders, last = name.split("/")
+    return [*((True, folder) for folder in folders), (False, last)]
+
+
+def _labelled(root: str, names: list[str], labels: list[str], ignored: list[str], labelled: bool) -> Listing:
+    """With the folders directly inside as labels, "" for files that lie in none; ImageError where they cannot be labels."""
+    files = names[: labels.count("")]
     if not names:
         raise ImageError(root, _nothing(ignored))
     parts = sorted(set(labels))
@@ -70,7 +92,7 @@ def list_folder(root: Path, labelled: bool = True) -> Listing:
         raise ImageError(
             root,
             f"its folders {', '.join(map(show, parts))} are parts of a data set, not labels; give one of them, such as "
-            f"{show(os.path.join(str(root), parts[-1]))}, or use {{labels}} to take all without labels",
+            f"{show(joined(root, parts[-1]))}, or use {{labels}} to take all without labels",
             labels=None,
         )
     if labelled and files and len(files) < len(names):
@@ -81,19 +103,32 @@ def list_folder(root: Path, labelled: bool = True) -> Listing:
             f"without labels",
             labels=None,
         )
-    return Listing(str(root), names, as_text(labels) if labelled and not files else None)
+    return Listing(root, names, as_text(labels) if labelled and not files else None)
 
 
-def list_text(path: Path) -> Listing:
-    """One path a line, relative to the folder of the list; empty lines are passed over."""
+def list_text(path: Path | Address) -> Listing:
+    """One path or address a line, relative to the folder of the list; empty lines are passed over."""
     try:
-        text = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+        with open_text(path) as file:
+            text = file.read()
     except OSError as error:
         raise ImageError(path, reason_of(error)) from error
-    names = [line for line in text.split("\n") if line.strip()]
+    names = [line for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line.strip()]
     if not names:
         raise ImageError(path, "it is empty; expected the path of an image in every line")
+    check_names(path, names)
     return Listing(str(path.parent), names, None)
+
+
+def check_names(path: Path | Address, names: Iterable[str]) -> None:
+    """An error if a list that lies elsewhere names files of this machine, or of another protocol."""
+    bad = next((name for name in names if not path.may_name(name)), None) if isinstance(path, Address) else None
+    if bad is not None:
+        raise ImageError(
+            path,
+            f"it names {show(bad)}, which is not of the same protocol; a list at an address may name what lies next to it, and "
+            f"nothing of this machine. Download the list if you trust it",
+        )
 
 
 def list_paths(paths: Iterable[Any], what: str = "the list") -> list[str]:

@@ -44,15 +44,17 @@ def open_images(
 
     Parameters
     ----------
-    where : path, paths, table, array or sequence
+    where : path, address, paths, table, array or sequence
         The path of a folder, whose folders are the labels (without folders: no labels); of a `.npy` file, which is
-        memory-mapped; of a `.npz` file; of a `.txt` file with a path a line; of a `.csv` file with columns `path` and, if
-        there, `label`, whose paths are relative to its folder; or of one image. Or one of these objects: a list or Series of
-        paths, or of (path, label); a DataFrame of pandas or polars, as a `.csv` file; an array, or anything with `shape`
-        (n, H, W, c) or (n, H, W), `dtype` and slices, such as those of zarr, h5py and dask; or a sequence of (image, label) or
-        {"image": ..., "label": ...}, such as a Dataset of PyTorch or Hugging Face (`poolwise.images.items`).
+        memory-mapped; of a `.npz` file or an array or group of zarr; of a `.txt` file with a path a line; of a `.csv` file
+        with columns `path` and, if there, `label`, whose paths are relative to its folder; or of one image. An address, such
+        as "s3://bucket/photos", of any of these (extra `remote`). Or one of these objects: a list or Series of paths, or of
+        (path, label); a DataFrame of pandas or polars, as a `.csv` file; an array, or anything with `shape` (n, H, W, c) or
+        (n, H, W), `dtype` and slices, such as those of zarr, h5py and dask; or a sequence of (image, label) or {"image": ...,
+        "label": ...}, such as a Dataset of PyTorch or Hugging Face (`poolwise.images.items`).
     member : str or None
-        Which array of a `.npz` file, say "x_train"; its labels are then those in "y_train". A part is enough: "train".
+        Which array of a `.npz` file or a group of zarr, say "x_train"; its labels are then those in "y_train". A part is
+        enough: "train".
     columns : (str, str or None), ((str, str, ...), str or None) or None
         Columns of paths and of labels in a table; several of paths where each image is in several files, whose bands become
         one image's. The key of the image and of the label, where items of a sequence are dicts.

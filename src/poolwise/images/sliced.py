@@ -7,16 +7,21 @@ None of them is imported. One span is read at a time, whatever the number of thr
 """
 
 import threading
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from poolwise.images.errors import ImageError, reason_of
 from poolwise.images.sources import Images, check_numbers
+from poolwise.images.stored import NpyAt
+from poolwise.images.zarr_arrays import ZarrArray
 from poolwise.support.missing import unmasked
 from poolwise.support.types import Array
 
 _TURN = threading.RLock()  # one for all: two arrays may lie in one file, and one may be made of others
+
+_FROM_ANY_THREAD = (NpyAt, ZarrArray)
 
 
 class SlicedImages(Images):
@@ -31,6 +36,8 @@ class SlicedImages(Images):
     array([9, 0])
     """
 
+    _is_here = True  # in the process that opened it
+
     def __init__(self, name: str, array: Any, labels: Array | None = None) -> None:
         self._name, self._array = name, array
         shape = tuple(int(n) for n in array.shape)
@@ -42,6 +49,7 @@ class SlicedImages(Images):
             )
         n, H, W, c = (*shape, 1)[:4]
         self.shape, self._rows_per_chunk = (n, H, W, c), _rows_per_chunk(array)
+        _check_whole(name, array)
         dtype = self._read(0, 1).dtype
         if dtype.kind not in "uifb":
             raise ImageError(name, f"its pixels are {dtype}; expected whole or real numbers")
@@ -70,14 +78,27 @@ class SlicedImages(Images):
                 found[start:stop] = block[wanted[start:stop] - first]
         return found[places]
 
+    def __getstate__(self) -> dict[str, Any]:
+        graph = self._array.__dask_graph__() if hasattr(self._array, "__dask_graph__") else {}
+        if any(type(part).__name__ == "Future" for part in dict(graph).values()):
+            raise TypeError("a persisted dask array lies on the workers of its client, and cannot travel")
+        return {**super().__getstate__(), "_is_here": False}
+
+    def _slice(self, start: int, stop: int) -> Any:
+        """Of dask, elsewhere by threads: on a worker, tasks for its cluster would wait for the one that asks for them."""
+        block = self._array[start:stop]
+        return block if self._is_here or not hasattr(block, "__dask_graph__") else block.compute(scheduler="threads")
+
     def _read(self, start: int, stop: int) -> Array:
         """(stop - start, H, W, c), in this machine's byte order; netCDF4 masks numbers."""
         if stop == start:
             return np.empty((0, *self.shape[1:]), self.dtype)
         try:
-            with _TURN:
-                block = self._array[start:stop]
+            with nullcontext() if isinstance(self._array, _FROM_ANY_THREAD) else _TURN:
+                block = self._slice(start, stop)
                 block = block if isinstance(block, np.ma.MaskedArray) else np.asarray(block)
+        except ImageError:
+            raise
         except Exception as error:  # a library may raise anything
             raise ImageError(self._name, f"images {start} to {stop - 1} cannot be read ({reason_of(error)})") from error
         if block.size != (stop - start) * np.prod(self.shape[1:]):
@@ -86,6 +107,21 @@ class SlicedImages(Images):
             )
         block = block.reshape(stop - start, *self.shape[1:])
         return block.astype(block.dtype.newbyteorder("="), copy=False)
+
+
+def _check_whole(name: str, array: Any) -> None:
+    """An error where chunks of dask cut images: each image would need several of them."""
+    chunks = getattr(array, "chunks", None)
+    if not hasattr(array, "__dask_graph__") or not isinstance(chunks, tuple):
+        return
+    cut = [axis for axis in range(1, len(chunks)) if len(chunks[axis]) > 1]
+    if cut:
+        axes = ", ".join(f"{axis}: -1" for axis in cut)
+        raise ImageError(
+            name,
+            f"its chunks cut images, along the axes {', '.join(map(str, cut))}; give array.rechunk({{{axes}}}), so that "
+            f"each image lies whole in one",
+        )
 
 
 def _rows_per_chunk(array: Any) -> int:

@@ -12,6 +12,7 @@ from poolwise.images.decoding import Decoder
 from poolwise.images.errors import ImageError, show
 from poolwise.images.items import Items
 from poolwise.images.listing import Listing
+from poolwise.support.addresses import is_address
 from poolwise.support.missing import Nodata, missing_pixels, unmasked
 from poolwise.support.parameters import LARGEST_REAL, Example
 from poolwise.support.types import Array, ImageSource
@@ -128,7 +129,7 @@ class FileImages(Images):
     def __getstate__(self) -> dict[str, Any]:
         """Other processes decode for themselves, wherever they run; they keep what they decode if this one does."""
         listing = self.listing
-        if isinstance(listing, Listing):
+        if isinstance(listing, Listing) and not is_address(listing.root):
             listing = replace(listing, root=os.path.abspath(listing.root))
         return {**self.__dict__, "listing": listing, "_kept": self._kept is not None, "_is_kept": None}
 

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from poolwise.images.errors import ImageError, reason_of
+from poolwise.images.fetching import open_text
 from poolwise.images.labelling import as_labels, as_text, check_length
-from poolwise.images.listing import Listing, list_paths
+from poolwise.images.listing import Listing, check_names, list_paths
+from poolwise.support.addresses import Address
 from poolwise.support.parameters import NAME, Example, ParameterError
 
 Columns = tuple[str | Sequence[str], str | None]
@@ -33,7 +35,7 @@ def check_columns(columns: Any) -> tuple[tuple[str, ...], str | None]:
     )
 
 
-def list_table(path: Path, columns: Columns | None = None, labelled: bool = True) -> Listing:
+def list_table(path: Path | Address, columns: Columns | None = None, labelled: bool = True) -> Listing:
     """A CSV file with a header; paths are relative to its folder.
 
     columns : the names of the columns with paths and with labels, (…, None) for no labels. None: "path" and, if there, "label"
@@ -55,6 +57,7 @@ def list_table(path: Path, columns: Columns | None = None, labelled: bool = True
                 raise ImageError(path, f"line {number} has nothing in the column {label!r}; fill it in, or leave the line out")
     if not names:
         raise ImageError(path, "it has a header but no rows")
+    check_names(path, (name for files in names for name in files))
     return _listing(str(path.parent), names, None if label is None else as_text(labels))
 
 
@@ -94,10 +97,10 @@ def _listing(root: str, names: Iterable[tuple[str, ...]], labels: Any) -> Listin
     return Listing(root, [one[0] for one in files], labels, files if len(files[0]) > 1 else None)
 
 
-def _table_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _table_rows(path: Path | Address) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields of every row that is not empty."""
     try:
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        with open_text(path) as file:
             reader = csv.reader(file)
             yield from ((reader.line_num, row) for row in reader if row)
     except (OSError, csv.Error) as error:

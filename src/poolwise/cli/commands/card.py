@@ -53,7 +53,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
         measured = {
             "evaluation": evaluate(features, classifier, images, stages, reading.images),
             "evaluated_on": None if reading.named is None else str(reading.named),
-            "is_learned_from": description.provenance.get("source") == str(reading.images),
+            "is_learned_from": description.provenance.get("source") == reading.source,
         }
     card = model_card(
         model.name,

@@ -121,7 +121,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     check_labels(images, reading.images, svm)
     provenance = {
         "command": ctx.obj or "poolwise fit",
-        "source": str(reading.images),
+        "source": reading.source,
         "images": len(images),
         "skipped": len(images.skipped),
         "seed": seed,
@@ -268,7 +268,7 @@ def option_of_labels(features: "PooledFeatures") -> tuple[str, str] | None:
     return ("--directions-by labels", "--directions-by variance") if recipe.uses_labels else None
 
 
-def check_uses_of_labels(images: "Images", where: Path, *, uses: tuple[str, str] | None, mirror: bool) -> None:
+def check_uses_of_labels(images: "Images", where: Path | str, *, uses: tuple[str, str] | None, mirror: bool) -> None:
     """What needs labels, where there are none: before features are learned."""
     from poolwise.images import ImageError
 
@@ -287,7 +287,7 @@ def check_uses_of_labels(images: "Images", where: Path, *, uses: tuple[str, str]
         )
 
 
-def check_labels(images: "Images", where: Path, svm: "LinearClassifier | None") -> None:
+def check_labels(images: "Images", where: Path | str, svm: "LinearClassifier | None") -> None:
     """What a classifier would refuse, and what cannot be saved, before features are learned."""
     import numpy as np
     from sklearn.utils.multiclass import check_classification_targets

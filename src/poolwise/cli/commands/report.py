@@ -68,7 +68,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     else:
         reading = Reading.take(given_options)
         reading.check()
-        is_learned_from = known.get("source") == str(reading.images)
+        is_learned_from = known.get("source") == reading.source
         labels = given_options["labels"]
         images, features, classifier = open_both(model, reading, stages, labels=labels, output=None, n_jobs=n_jobs)
     found = _write(

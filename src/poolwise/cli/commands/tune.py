@@ -259,7 +259,7 @@ def _fit(
         svm = _classifier(n_jobs, quiet, cv=has_folds(images.labels))
     provenance = {
         "command": called,
-        "source": str(reading.images),
+        "source": reading.source,
         "images": len(images),
         "skipped": len(images.skipped),
         "seed": given["seed"],

@@ -117,7 +117,7 @@ def test_a_memory_map_is_read_in_place(tmp_path, rng, monkeypatch):
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     seen = []
-    monkeypatch.setattr(linear_svm, "make_space", lambda rows: seen.append(rows.X) or make_space(rows))
+    monkeypatch.setattr(linear_svm, "make_space", lambda rows: seen.append(rows.array()) or make_space(rows))
     a, b = LinearSVM().fit(mapped, y), LinearSVM().fit(X, y)
     assert np.shares_memory(seen[0], mapped)
     assert a.coef_.tobytes() == b.coef_.tobytes()

@@ -63,6 +63,7 @@ STAGES = [
     "suiting",
     "candidates",
     "learning",
+    "fitting",
     "stack",
 ]
 OUTSIDE = {"sklearn", "click", "rich", "PIL", "skimage"}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from poolwise.method.scale import Standardize
     from poolwise.method.whitening import ZCA
     from poolwise.modelfile import load, save
+    from poolwise.modelfile.checkpoints import checkpoints
     from poolwise.tuning import tune
 
 __version__ = "0.1.0"
@@ -32,6 +33,7 @@ _HOME = {
     **dict.fromkeys(("Nearest", "Threshold", "Triangle"), "method.encoders"),
     **dict.fromkeys(("Pool", "SecondOrder"), "method.pooling"),
     "Standardize": "method.scale",
+    "checkpoints": "modelfile.checkpoints",
     "cluster": "engine.connecting",
     "tune": "tuning",
 }
@@ -52,6 +54,7 @@ __all__ = [
     "Threshold",
     "Triangle",
     "__version__",
+    "checkpoints",
     "cluster",
     "datasets",
     "export_onnx",

@@ -9,7 +9,7 @@ from poolwise.engine.threads import Threads
 from poolwise.method.descriptors import Patches
 from poolwise.method.dictionaries import KMeans
 from poolwise.method.encoders import Encoder, Triangle
-from poolwise.method.learning import learn
+from poolwise.method.fitting import learn
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Standardize
 from poolwise.support.progress import Stages

@@ -49,7 +49,7 @@ def test_the_file_is_about_as_long_as_was_counted(photos, tmp_path, changes, sli
 )
 def test_what_cannot_be_held_is_refused_before_the_first_round(photos, monkeypatch, changes, limit, message):
     monkeypatch.setattr("poolwise.support.memory.available_bytes", lambda: limit)
-    monkeypatch.setattr("poolwise.method.learning.learn_codes", None)  # whoever gets there fails
+    monkeypatch.setattr("poolwise.method.fitting.learn_codes", None)  # whoever gets there fails
     model = PooledFeatures(12, n_candidates=None, n_patches=3000, encoder="threshold", symmetry=None, random_state=0)
     model.set_params(pooling="average", pooling__grid=2, **changes)
     with pytest.raises(MemoryError, match=message):
@@ -62,6 +62,6 @@ def test_features_that_cannot_be_held_are_refused(photos, monkeypatch):
     monkeypatch.setattr("poolwise.support.memory.available_bytes", lambda: 10_000_000)
     with pytest.raises(MemoryError, match=r"features of 1,000,000 images, needs .* MB.* Give fewer images at once"):
         model.transform(many)
-    monkeypatch.setattr("poolwise.method.learning.learn_codes", None)
+    monkeypatch.setattr("poolwise.method.fitting.learn_codes", None)
     with pytest.raises(MemoryError, match="features of 1,000,000 images, needs"):
         model.fit_transform(many)

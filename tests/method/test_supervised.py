@@ -10,7 +10,7 @@ from poolwise.engine.threads import Threads
 from poolwise.method.descriptors import Patches
 from poolwise.method.dictionaries import KMeans
 from poolwise.method.encoders import Threshold, Triangle
-from poolwise.method.learning import learn
+from poolwise.method.fitting import learn
 from poolwise.method.pooling import Pool, SecondOrder
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Standardize

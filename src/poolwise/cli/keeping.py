@@ -1,11 +1,15 @@
-"""What was learned is not lost to a full disk: room is checked before, and a second place is tried after."""
+"""What was learned is not lost to a full disk (room is checked before, a second place tried after), nor to a kill."""
 
 import os
 import secrets
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 
 from poolwise.support.files import followed
 from poolwise.support.memory import in_bytes
@@ -14,6 +18,33 @@ if TYPE_CHECKING:
     from poolwise.estimators import PooledFeatures, StackedFeatures
     from poolwise.estimators.linear_svm import LinearClassifier
     from poolwise.images import Images
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def checkpoint(command: Command) -> Command:
+    """The options."""
+    resume = click.option("--resume", is_flag=True, help="Go on with the checkpoints in the folder of --checkpoint, if any.")
+    folder = click.option(
+        "--checkpoint",
+        default=None,
+        metavar="FOLDER",
+        type=click.Path(path_type=Path),
+        help="Keep every round and pass there, so that --resume goes on after a kill or Ctrl-C; removed at the end.",
+    )
+    return folder(resume(command))
+
+
+@contextmanager
+def keeping_steps(folder: Path | None, *, resume: bool) -> Iterator[None]:
+    """Keep checkpoints inside, if there is a folder for them."""
+    if folder is None:
+        yield
+        return
+    from poolwise import checkpoints
+
+    with checkpoints(folder, resume=resume):
+        yield
 
 
 def check_model_room(

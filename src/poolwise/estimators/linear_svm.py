@@ -12,6 +12,7 @@ from poolwise.engine.blas import thread_count
 from poolwise.engine.shards import Shards
 from poolwise.engine.threads import Threads
 from poolwise.estimators.checks import check_width, checked_labels, unchanged_on_failure
+from poolwise.estimators.keeping import kept_fit
 from poolwise.support.parameters import NAME, Number, ParameterWarning, Whole
 from poolwise.support.progress import Stages
 from poolwise.support.types import Array
@@ -200,7 +201,7 @@ class LinearSVM(LinearClassifier):
             total, weight = weight, weight / weight.max()
             problems = one_vs_all(label, self._class_weights(label, weight), weight[None])
             stages = Stages(bool(self.verbose), "LinearSVM ")
-            with Threads(self.n_jobs) as engine:
+            with kept_fit(self, X, [self.classes_, label, weight]), Threads(self.n_jobs) as engine:
                 with stages.stage("covariance"):
                     rows = CentredRows(X, weight, engine)
                     self.gamma_ = self._gamma(rows, label, total)

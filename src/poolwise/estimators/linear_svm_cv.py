@@ -9,6 +9,7 @@ from sklearn.model_selection import check_cv
 from poolwise.engine.shards import Shards
 from poolwise.engine.threads import Threads
 from poolwise.estimators.checks import unchanged_on_failure
+from poolwise.estimators.keeping import kept_fit
 from poolwise.estimators.linear_svm import GAMMA, LinearClassifier
 from poolwise.support.parameters import AUTO, Number, Whole
 from poolwise.support.progress import Stages
@@ -110,7 +111,8 @@ class LinearSVMCV(LinearClassifier):
             gammas, folds = self._gammas(self.gammas), self._folds(X, label, weight)
             searched = isinstance(self.gammas, str | int | np.integer)
             stages = Stages(bool(self.verbose), "LinearSVMCV ")
-            with Threads(self.n_jobs) as engine:
+            beside = [self.classes_, label, weight, *[part for fold in folds for part in fold]]
+            with kept_fit(self, X, beside, without=["cv"]), Threads(self.n_jobs) as engine:
                 with stages.stage("covariance"):
                     rows = CentredRows(X, weight, engine)
                     space = make_space(rows)

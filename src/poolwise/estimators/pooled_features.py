@@ -17,6 +17,7 @@ from poolwise.engine.threads import Threads
 from poolwise.estimators.checks import warn_if_restless
 from poolwise.estimators.held import HoldsFeatures
 from poolwise.estimators.images import look_at, remember, warn_of_small_cells
+from poolwise.estimators.keeping import kept_fit, kept_seed
 from poolwise.estimators.learned import WhatWasLearned
 from poolwise.estimators.missing import counted, warned
 from poolwise.estimators.notebook import ShowsItsCodes
@@ -29,8 +30,8 @@ from poolwise.method.dictionaries import Learner, TooFewPatchesError
 from poolwise.method.encoders import Encoder
 from poolwise.method.extraction import extract, feature_blocks, prepare
 from poolwise.method.extraction.base import Pass
+from poolwise.method.fitting import Learned, learn
 from poolwise.method.layer import Layer
-from poolwise.method.learning import Learned, learn
 from poolwise.method.pooling import Pooling
 from poolwise.method.presets import PRESETS
 from poolwise.method.recipe import PARAMETERS, BandsName, ProjectionName, Recipe
@@ -265,7 +266,9 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HoldsFeatures, HasParts, Tra
             warn_of_small_cells(asked, recipe.descriptor, seen.shape)
         targets = targets_for(recipe, y, len(seen.images))
         recipe = recipe.decided(targets is not None)
-        with here(self.n_jobs) as engine:
+        labels = [] if y is None else [y]
+        with kept_fit(self, seen.images, labels, getattr(X, "names", None)) as work, here(self.n_jobs) as engine:
+            seed = kept_seed(work, seed)
 
             def learned_by(recipe: Recipe) -> Learned:
                 return learn(

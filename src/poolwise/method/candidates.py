@@ -77,12 +77,13 @@ class Candidates:
         """Stages 9 to 12: the layer of K codes, and how they were selected; for "pca" of all M codes, and None."""
         if Choice(("nystrom", "pca", None)).check("projection", projection) == "pca":
             with stages.stage("projection"):
-                return self._kept(np.arange(len(self.codes)), self.pca(K)), None
+                return self.kept(np.arange(len(self.codes)), self.pca(K)), None
         found = self.select(K, way, engine=engine, stages=stages)
         with stages.stage("projection"):
-            return self._kept(found.selected, self.project(found, projection)), found
+            return self.kept(found.selected, self.project(found, projection)), found
 
-    def _kept(self, selected: Array, projection: Projection | None) -> Layer:
+    def kept(self, selected: Array, projection: Projection | None) -> Layer:
+        """The layer of some codes, as `choose` gives it."""
         layer = self.layer.keep(selected, projection)
         if self.pooling is None:
             return layer

@@ -1,14 +1,13 @@
-"""Learning a layer: the stages of the method in their order, timed and with progress.
+"""Learning a layer: the stages of the method, each on its own, timed and with progress; `fitting` has their order.
 
 images : (n, H, W, c)    M : codes that K-means learns, K or the number of candidates
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from poolwise.engine import Engine, Held
-from poolwise.method.band_statistics import learn_band_scale
 from poolwise.method.candidates import Candidates, Statistics
 from poolwise.method.dictionaries import Dictionary
 from poolwise.method.directions import leading_directions, predicting_directions
@@ -21,16 +20,12 @@ from poolwise.method.nodata import check_labelled, check_windows, is_masked, row
 from poolwise.method.pooling import Pooling
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Scale, Standardize
-from poolwise.method.selection.choosing import Selection
 from poolwise.method.selection.supervised import LABELLED_GRID, Labelled
-from poolwise.method.sizes import check_fit
 from poolwise.method.statistics import CovarianceStream, Moments, moments_of_rows
-from poolwise.method.suiting import suiting_pooling
 from poolwise.method.super_patches import super_patch_blocks
-from poolwise.method.whitening import fit_whitening, whiten
+from poolwise.method.whitening import Whitening, fit_whitening, whiten
 from poolwise.support.blocks import spans
 from poolwise.support.memory import check_memory
-from poolwise.support.parameters import AUTO
 from poolwise.support.progress import Stages
 from poolwise.support.types import Array, ImageSource
 
@@ -38,75 +33,6 @@ _ROWS_PER_BLOCK = 16384
 _LEAST_SAMPLES, _SAMPLES_PER_NUMBER = 20_000, 2  # cells that directions are learned from
 _DIRECTIONS_BYTES = 10  # per entry: sums in float64, and columns that are multiplied with it
 _MOST_NUMBERS_TOGETHER = 24_000  # of all cells, whose covariance directions by labels are learned from: 2.3 GB
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What a fit gives.
-
-    candidates, selection : None where nothing is selected    dictionary : how K-means went
-    features : (n, n_features) float32 of the images, if they were asked for
-    """
-
-    layer: Layer
-    candidates: Candidates | None
-    selection: Selection | None
-    dictionary: Dictionary
-    features: Array | None
-
-
-def learn(
-    recipe: Recipe,
-    images: Array | ImageSource,
-    *,
-    seed: int,
-    keep_features: bool,
-    targets: Array | None = None,
-    engine: Engine,
-    stages: Stages,
-) -> Learned:
-    """All stages. `recipe` was checked, decided and fitted to the images. Without candidates each image is encoded once.
-
-    targets : (n, t) numbers that selection with labels must predict, and an open pooling is chosen by
-    """
-    rng = np.random.default_rng(seed)
-    _check_directions(recipe)
-    check_fit(recipe, images.shape, with_targets=targets is not None, keep_features=keep_features, local=engine.shares_memory)
-    asked, positions = recipe, recipe.descriptor.positions(images.shape[1:3])
-    recipe = replace(
-        recipe,
-        pooling=asked.pooling.choices(positions)[0].fitted_to(positions),
-        symmetry=None if asked.symmetry == AUTO else asked.symmetry,
-    )
-    learned, layer = learn_codes(recipe, images, rng=rng, engine=engine, stages=stages)
-    if asked.is_open and targets is not None:
-        with stages.stage("pooling by labels") as update:
-            pooling, symmetry = suiting_pooling(asked, layer, images, targets, engine=engine, update=update)
-        recipe = replace(recipe, pooling=pooling.fitted_to(positions), symmetry=symmetry)
-        unknown = Scale.none(pooling.n_cells, pooling.width(layer.n_outputs))
-        layer = replace(layer, pooling=recipe.pooling, scale=unknown, symmetry=symmetry)
-    if recipe.statistics:
-        found = learn_band_scale(images, layer.pooling.grids, layer.symmetry, recipe.scale, engine=engine, stages=stages)
-        layer = replace(layer, statistics=found)
-    if recipe.n_candidates is None:
-        layer, features = learn_outputs(
-            recipe, layer, images, keep_features, seed=seed, targets=targets, engine=engine, stages=stages
-        )
-        return Learned(layer, None, None, learned, features)
-    if targets is None or not recipe.selects_by_labels:
-        candidates = learn_candidates(recipe, layer, images, seed=seed, rng=rng, engine=engine, stages=stages)
-    else:
-        candidates = learn_with_targets(recipe, layer, images, targets, seed=seed, engine=engine, stages=stages)
-    layer, selection = candidates.choose(
-        recipe.n_codes, recipe.selection, recipe.projection, engine=engine.local, stages=stages
-    )
-    if candidates.pooling is not None or (layer.encoder.coupled and len(layer.codes) < len(candidates.codes)):
-        layer, features = learn_outputs(
-            recipe, layer, images, keep_features, seed=seed, targets=targets, engine=engine, stages=stages
-        )
-    else:
-        features = extract(prepare(layer), images, engine=engine, stages=stages) if keep_features else None
-    return Learned(layer, candidates, selection, learned, features)
 
 
 def learn_codes(
@@ -121,15 +47,18 @@ def learn_codes(
         whiten(P, whitening)
     with stages.stage("dictionary", recipe.dictionary.max_iter) as update:
         learned = recipe.dictionary.learn(P, M, rng=rng, update=update)
-    pooling, encoder = recipe.pooling, recipe.encoder
-    nothing = Scale.none(pooling.n_cells, pooling.width(encoder.sides * M))
-    layer = Layer(
-        images.shape[1:], recipe.descriptor, whitening, learned.codes, encoder, pooling, nothing, symmetry=recipe.symmetry
-    )
+    layer = layer_of_codes(recipe, images, whitening, learned.codes)
     if layer.descriptor.draw(layer.whitening.undo(layer.codes[:1]), images.shape[3]) is None:
         with stages.stage("pictures"):
             layer = replace(layer, pictures=exciting_windows(layer, images, engine=engine))
     return learned, layer
+
+
+def layer_of_codes(recipe: Recipe, images: Array | ImageSource, whitening: Whitening, codes: Array) -> Layer:
+    """A layer without a scale."""
+    pooling, encoder = recipe.pooling, recipe.encoder
+    nothing = Scale.none(pooling.n_cells, pooling.width(encoder.sides * len(codes)))
+    return Layer(images.shape[1:], recipe.descriptor, whitening, codes, encoder, pooling, nothing, symmetry=recipe.symmetry)
 
 
 def _sample(recipe: Recipe, images: Array | ImageSource, *, rng: np.random.Generator, engine: Engine) -> Held:
@@ -279,7 +208,7 @@ def learn_candidates(
     A sample is a cell of an image or, if `n_super_patches` is given, a super-patch. One pass over the images, or two if each
     cell has a scale of its own. Selection sees the first order of any pooling.
     """
-    layer, pooling = _of_first_order(layer)
+    layer, pooling = of_first_order(layer)
     standardize, outputs, ready = recipe.scale, layer.n_outputs, prepare(layer)
     if not _is_shared(standardize):
         layer = replace(layer, scale=learn_scale(recipe, ready, images, engine=engine, stages=stages))
@@ -337,7 +266,7 @@ def learn_with_targets(
     A code is judged by its first output on a coarse grid, which is as good as all of its outputs, and far smaller. Images that
     have no data in a whole cell of that are left out.
     """
-    layer, pooling = _of_first_order(layer)
+    layer, pooling = of_first_order(layer)
     own, M, outputs = layer.pooling.grids, len(layer.codes), layer.n_outputs
     h, w = layer.positions
     coarse = min(LABELLED_GRID, h), min(LABELLED_GRID, w)
@@ -375,7 +304,7 @@ def learn_with_targets(
     return Candidates(layer, Statistics(np.asarray(C), found.n, labelled), seed, pooling)
 
 
-def _of_first_order(layer: Layer) -> tuple[Layer, Pooling | None]:
+def of_first_order(layer: Layer) -> tuple[Layer, Pooling | None]:
     """The layer as selection sees it, and its own pooling where that is another."""
     first = layer.pooling.first_order()
     if first == layer.pooling:
@@ -384,7 +313,7 @@ def _of_first_order(layer: Layer) -> tuple[Layer, Pooling | None]:
     return replace(layer, pooling=first, scale=unknown), layer.pooling
 
 
-def _check_directions(recipe: Recipe) -> None:
+def check_directions(recipe: Recipe) -> None:
     outputs = recipe.encoder.sides * recipe.n_codes
     if recipe.pooling.directions_kept(outputs) is None:
         return

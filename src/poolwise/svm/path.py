@@ -10,8 +10,9 @@ import numpy as np
 
 from poolwise.support.blocks import spans
 from poolwise.support.progress import Update, silent
+from poolwise.svm.keeping import MEMORY
 from poolwise.svm.loss import Problems
-from poolwise.svm.solver import MEMORY, Solution, solve
+from poolwise.svm.solver import Solution, solve
 from poolwise.svm.spaces import Space
 
 _NO_ARRAY = np.empty(0)

@@ -13,6 +13,7 @@ from poolwise.kernels import svm as loops
 from poolwise.kernels.products import FEW, times_few
 from poolwise.method.statistics import Moments
 from poolwise.support.blocks import spans
+from poolwise.support.steps import current
 from poolwise.support.types import Array
 from poolwise.svm.data import Here, as_data, rows_per_block
 
@@ -56,6 +57,16 @@ class CentredRows:
         self._less = self.mean.astype(self.dtype) if self._shift_first else None
 
     def _moments(self) -> tuple[Array, Array]:
+        """Mean and spread; kept, since they take a pass."""
+        work, shape = current(), ("float64", (self.shape[1],))
+        known = work.load(name := work.number("moments"), {"mean": shape, "std": shape})
+        if known is not None:
+            return known["mean"], known["std"]
+        mean, std = self._computed_moments()
+        work.save(name, {"mean": mean, "std": std})
+        return mean, std
+
+    def _computed_moments(self) -> tuple[Array, Array]:
         shift = self.data.take(np.array([np.argmax(self.weight > 0)]))[0].astype(np.float64)
         first, second = self.data.sum(_weighted_sums, shift, beside=[self.weight])
         total = self.weight.sum()

@@ -17,16 +17,18 @@ A round is     one product with X_cᵀ, one solution with M's factor, one produc
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from poolwise.support.progress import Update, silent
+from poolwise.support.steps import current
 from poolwise.support.types import Array
+from poolwise.svm.keeping import MEMORY, keep_rounds, keep_solution, known_solution, resume_rounds
 from poolwise.svm.loss import Problems
 from poolwise.svm.spaces import Space
 
-MEMORY = 8
 _PATIENCE, _NOTHING = 10, 1e7
 _STEPS_OF_LINE_SEARCH = 12
 _FLAT_SHARE_OF_SLOPE = 0.01
@@ -74,41 +76,62 @@ def solve(
     >>> (found.W * X[:, 0] + found.b[:, None] > 0).tolist(), found.converged
     ([[False, False, True, True]], True)
     """
+    work = current()
+    name, rounds = work.number("solve"), work.number("rounds")
+    known = known_solution(work, name, space, problems)
+    if known is not None:
+        return Solution(**known)
     space.prepare(gamma)
-    run = _Run(space, problems, gamma, start)
-    target, least = np.full(len(problems), tol), np.inf
-    for _ in range(_MOST_REFRESHES):
-        finished = run.descend(target, max_iter, update)
+    run = _Run(space, problems, gamma)
+    if not resume_rounds(work, rounds, run, _MOST_REFRESHES):
+        run.begin(start, tol)
+
+    def keep() -> None:
+        if work.is_due(rounds):
+            keep_rounds(work, rounds, run)
+
+    for number in range(run.refreshes, _MOST_REFRESHES):
+        run.refreshes = number
+        finished = run.descend(max_iter, update, keep)
         gradient, gap = run.refresh()
         norm = run.norm / run.norm0
         excess = np.maximum(np.maximum(norm, gradient) / tol, np.sqrt(np.where(run.ended, 0, np.abs(gap)) / tol))
         excess = np.where(np.abs(gap) <= tol**2, 0, excess)
         worst = float(excess.max(initial=0))
         if worst <= 1 and not run.newton and run.newton_pays(np.ones(len(problems), np.bool_)):
-            run.newton, target = True, np.zeros(len(problems))  # to the last digit, since that is cheap
+            run.newton, run.target = True, np.zeros(len(problems))  # to the last digit, since that is cheap
             continue
-        if worst <= 1 or run.rounds >= max_iter or not (finished or worst < 0.5 * least):
+        if worst <= 1 or run.rounds >= max_iter or not (finished or worst < 0.5 * run.least):
             break
-        least = min(least, worst)
-        target = np.where(excess > 1, np.minimum(target, norm / np.maximum(2 * excess, 1)), target)
+        run.least = min(run.least, worst)
+        run.target = np.where(excess > 1, np.minimum(run.target, norm / np.maximum(2 * excess, 1)), run.target)
     W = space.weights(run.V)
     b = run.V[0, :, -1].astype(np.float64)
     objective = run.objective_of(W, b)
     exact = np.abs(run.objective - objective) <= max(tol, 1e-4) * objective  # else the samples' space has lost its digits
-    return Solution(
+    found = Solution(
         W, b - W @ space.rows.mean, run.F, objective, gradient, gap, run.rounds, worst <= 1 and bool(exact.all()), run.V
     )
+    keep_solution(work, name, found, ends=rounds)
+    return found
 
 
 class _Run:
     """The state of k problems on their way down."""
 
-    def __init__(self, space: Space, problems: Problems, gamma: float, start: Array | None) -> None:
+    def __init__(self, space: Space, problems: Problems, gamma: float) -> None:
         self.space, self.problems, self.gamma = space, problems, gamma
-        self.rounds, self.newton = 0, False
+        self.rounds, self.refreshes, self.newton = 0, 0, False
         self.ended = np.zeros(len(problems), np.bool_)
-        self.engine = space.rows.engine
-        k, N = len(problems), space.rows.shape[0]
+        self.engine, self.least = space.rows.engine, np.inf
+        # what L-BFGS remembers, and rounds in a row that did not lower a problem's objective; None before a descent
+        self.history: deque[tuple[Array, Array, Array, Array]] | None = None
+        self.idle = np.zeros(len(problems), np.int64)
+
+    def begin(self, start: Array | None, tol: float) -> None:
+        """From W = 0 and the best b, or from the result of another γ."""
+        space, problems, k, N = self.space, self.problems, len(self.problems), self.space.rows.shape[0]
+        self.target = np.full(k, tol)
         self.R = np.empty((k, N), space.margin_dtype)
         self.V: Array = np.zeros((space.parts, k, space.size + 1), space.dtype)
         self.V[:, :, -1] = problems.best_bias()
@@ -123,15 +146,17 @@ class _Run:
             self.penalty = _dot(self.V[0, :, :-1], self.V[-1, :, :-1])
             self._look(None, np.zeros(k))
 
-    def descend(self, tol: Array, max_iter: int, update: Update) -> bool:
-        """Rounds until the norm is small; False if they are over or rounding ends them."""
-        history: deque[tuple[Array, Array, Array, Array]] = deque(maxlen=MEMORY)
-        idle = np.zeros(len(self.problems), np.int64)  # rounds in a row that did not lower a problem's objective
+    def descend(self, max_iter: int, update: Update, keep: Callable[[], None]) -> bool:
+        """Rounds until the norm is small; False if they are over or rounding ends them. keep() is called after each."""
+        if self.history is None:
+            self.history, self.idle = deque(maxlen=MEMORY), np.zeros(len(self.problems), np.int64)
+        history, tol = self.history, self.target
         least = 1e-9 if self.F.dtype == np.float32 else 1e-15
         while True:
             open_ = self.norm > tol * self.norm0
-            moving = open_ & (idle < 3)
+            moving = open_ & (self.idle < 3)
             if not moving.any() or self.rounds >= max_iter:
+                self.history = None
                 return not open_.any()
             if not self.newton and self.newton_pays(moving):
                 self.newton = True
@@ -165,8 +190,9 @@ class _Run:
                 short = self.space.history_dtype
                 history.append((P.astype(short), y.astype(short), z.astype(short), inverse))
             self.rounds += 1
-            idle = np.where(worse, 3, np.where(before - self.objective > least * before, 0, idle + moving))
+            self.idle = np.where(worse, 3, np.where(before - self.objective > least * before, 0, self.idle + moving))
             update(self.rounds, f"gradient {float((self.norm / self.norm0).max()):.1e} of the first")
+            keep()
 
     def refresh(self) -> tuple[Array, Array]:
         """Compute the margins from W; gives (k,) the plain norm of the gradient relative to that at W = 0, and the gap."""

@@ -18,9 +18,12 @@ a thousandth of ρ counts as part of K in the steps, which makes them felt; marg
 it, and each time the rest shrinks a thousandfold.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from poolwise.support.blocks import spans
+from poolwise.support.steps import current
 from poolwise.support.types import Array
 from poolwise.svm import newton
 from poolwise.svm.factor import Factor
@@ -55,17 +58,22 @@ class FeatureSpace:
 
     def __init__(self, rows: CentredRows) -> None:
         self.rows, self.size, self.margin_dtype = rows, rows.shape[1], rows.dtype
-        N, S = rows.shape[0], rows.weight.sum()
         dtype = "float64" if self.size <= _FEATURES_IN_FLOAT64 else "float32"
-        moments = rows.standard_moments(dtype)
-        A = moments.scatter  # of columns with variance 1, so that their scales do no harm: M = std (A + 2γ / std²) std
+        A = _kept_square("covariance", self.size, dtype, lambda: self._correlations(dtype))
+        self._std = np.where(rows.constant, 1.0, rows.std)
+        self._factor = Factor(A)
+
+    def _correlations(self, dtype: str) -> Array:
+        """Of columns with variance 1, so that their scales do no harm: M = std (A + 2γ / std²) std."""
+        N, S = self.rows.shape[0], self.rows.weight.sum()
+        moments = self.rows.standard_moments(dtype)
+        A = moments.scatter
         for part in spans(len(A), _ROWS_PER_PANEL):
             A[part] += np.outer(N * moments.mean[part], moments.mean).astype(
                 dtype
             )  # about 0, not about the mean of the weighted rows
             A[part] /= S
-        self._std = np.where(rows.constant, 1.0, rows.std)
-        self._factor = Factor(A)
+        return A
 
     def prepare(self, gamma: float) -> None:
         """Factor M for this γ."""
@@ -155,7 +163,8 @@ class SampleSpace:
         self._S, self._tau = rows.weight.sum(), float((rows.std**2).sum()) or 1.0
         self._D = np.sqrt(rows.weight)
         self._inverse_D = np.divide(1, self._D, out=np.zeros_like(self._D), where=self._D > 0)
-        self._factor = Factor(_kernel(rows, self._tau, self.dtype))
+        name = np.dtype(self.dtype).name
+        self._factor = Factor(_kept_square("kernel", self.size, name, lambda: _kernel(rows, self._tau, self.dtype)))
 
     def prepare(self, gamma: float) -> None:
         rho = max(2 * gamma * self._S / self._tau, _rounding(self.dtype, self.size))
@@ -215,6 +224,17 @@ class SampleSpace:
 
 
 Space = FeatureSpace | SampleSpace
+
+
+def _kept_square(name: str, size: int, dtype: str, compute: Callable[[], Array]) -> Array:
+    """A matrix that is kept, since it takes more than all rounds."""
+    work = current()
+    known = work.load(name := work.number(name), {"A": (dtype, (size, size))})
+    if known is not None:
+        return known["A"]
+    A = compute()
+    work.save(name, {"A": A})
+    return A
 
 
 def _rounding(dtype: type, size: int) -> float:

@@ -9,7 +9,7 @@ import click
 
 from poolwise.cli import options
 from poolwise.cli.clusters import cluster, learned_features, on_cluster
-from poolwise.cli.keeping import check_model_room, keep_model
+from poolwise.cli.keeping import check_model_room, checkpoint, keep_model, keeping_steps
 from poolwise.cli.mirroring import check_mirror, fit_mirrored
 from poolwise.cli.output import check_output, check_report, echo, print_json
 from poolwise.cli.parameters import first_parameters, given, other_parameters, set_given
@@ -69,6 +69,7 @@ _SPELLINGS = {"labels": "--classifier none", "LinearSVMCV": "--classifier cv"}
 )
 @options.jobs
 @cluster
+@checkpoint
 @options.as_json
 @options.quiet
 @options.images_to_fit
@@ -91,6 +92,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
       poolwise fit scans.csv --columns file,species --grey -o scans.safetensors
       poolwise fit plate.csv --columns dna+er+rna,compound -o plate.safetensors
       poolwise fit pictures -o c.safetensors --preset coates2011 --codes 1600 --grid 1,2,4
+      poolwise fit pictures -o p.safetensors --checkpoint steps --resume
     """
     reading, changes = Reading.take(given_options, part="train"), given(ctx, given_options)
     output, as_json, quiet = (given_options[name] for name in ("output", "as_json", "quiet"))
@@ -98,6 +100,9 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     report = given_options["report"]
     check_report(report, inputs=(reading.images, output))
     reading.check()
+    folder, resume = given_options["checkpoint"], given_options["resume"]
+    if resume and folder is None:
+        raise click.UsageError("--resume goes on with checkpoints; give their folder by --checkpoint FOLDER")
     n_layers, mirror = given_options["layers"], given_options["mirror_training"]
     if n_layers > 1 and mirror:
         raise click.UsageError(f"--layers {n_layers} cannot be combined with --mirror-training")
@@ -131,7 +136,7 @@ def command(ctx: click.Context, /, **given_options: Any) -> None:
     slim = given_options["slim"]
     model = stacked(features, n_layers)
     how = {"slim": slim, "mirror": mirror, "clustered": given_options["cluster"] is not None}
-    with on_cluster(given_options["cluster"], stages):
+    with keeping_steps(folder, resume=resume), on_cluster(given_options["cluster"], stages):
         result = fit(model, svm, images, output, stages, **how, provenance=provenance)
     if report is not None:
         write_report_of(model, svm, images, report, output.name, provenance, n_jobs, quiet=quiet)

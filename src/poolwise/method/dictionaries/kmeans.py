@@ -33,6 +33,7 @@ from poolwise.method.statistics import Moments
 from poolwise.support.lazy import np
 from poolwise.support.parameters import Choice, Number, Whole, parameter
 from poolwise.support.progress import Update, silent
+from poolwise.support.steps import current, set_state, state_of
 
 if TYPE_CHECKING:
     from poolwise.engine import Held
@@ -84,9 +85,12 @@ def learn_dictionary(X: Held, K: int, kmeans: KMeans, *, rng: np.random.Generato
     ((10, 8), True)
     """
     (N, d), method = X.shape, kmeans.checked().method
-    start = distinct_patches(X, K, rng)
-    if kmeans.init == "noise":
-        start = _NOISE_STD * rng.standard_normal((K, d))
+    work = current()
+    known = work.load("rounds", {"codes": ("float64", (K, d)), "objective": ("float64", (None,))})
+    if known is None:
+        start = distinct_patches(X, K, rng)
+        if kmeans.init == "noise":
+            start = _NOISE_STD * rng.standard_normal((K, d))
     lloyd = method in ("kmeans", "centroids")
     if not lloyd and not any(X.map(np.any, size=shard_size(N))):
         raise too_few(0, K)
@@ -99,10 +103,14 @@ def learn_dictionary(X: Held, K: int, kmeans: KMeans, *, rng: np.random.Generato
     # Lloyd's rounds do not depend on the origin, but p·d - |d|²/2 loses its digits far from it: move there and back.
     far = lloyd and (mean**2).sum() > _FAR_VARIANCES * variance.sum()
     origin = mean.astype(np.float32) if far else None
-    C = _less(start, origin) if lloyd else unit(start)
     objective: list[float] = []
     converged = False
-    for _ in range(kmeans.max_iter):
+    if known is None:
+        C = _less(start, origin) if lloyd else unit(start)
+    else:
+        C, objective = known["codes"], known["objective"].tolist()
+        set_state(rng, known.fact("random", list))
+    for _ in range(len(objective), kmeans.max_iter):
         sums, counts, value = one_round(X, C, kmeans.method, origin)
         objective.append(value)
         update(len(objective), f"objective {value:.6g}")
@@ -117,6 +125,8 @@ def learn_dictionary(X: Held, K: int, kmeans: KMeans, *, rng: np.random.Generato
         if movement <= stop:
             converged = True
             break
+        if work.is_due("rounds"):
+            work.save("rounds", {"codes": C, "objective": np.array(objective)}, {"random": state_of(rng)})
     codes = C if origin is None else C + origin
     if method == "centroids":
         codes = different(codes, X, rng=rng, spread=float(variance.sum()))

@@ -32,10 +32,17 @@ def test_transform_predict_and_evaluate_give_the_same(poolwise, made, tmp_path, 
     for name, words in (("here", ()), ("there", ("--cluster", address))):
         output = tmp_path / f"{name}.npy"
         assert poolwise("transform", made.model, made.test, "-o", output, "--quiet", *words).code == 0
+        shards = tmp_path / f"{name}.zarr"
+        assert poolwise("transform", made.model, made.test, "-o", shards, "--quiet", *words).code == 0
         labels = poolwise("predict", made.model, made.test, "--quiet", *words)
         counts = poolwise("evaluate", made.model, made.test, "--quiet", *words)
         assert (labels.code, counts.code) == (0, 0)
-        found[name] = output.read_bytes(), labels.out, counts.out.partition("class")[2]
+        found[name] = (
+            output.read_bytes(),
+            (shards / "features" / "0.0").read_bytes(),
+            labels.out,
+            counts.out.partition("class")[2],
+        )
     assert found["here"] == found["there"]
 
 

@@ -101,3 +101,50 @@ def test_a_folder_with_something_else_is_refused(made, poolwise, tmp_path):
     for folder in (tmp_path / "mine", tmp_path / "no" / "shards"):
         assert transform(poolwise, made, folder).code == 2
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]
+
+
+def read_zarr(folder):
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(str(folder), mode="r")
+    return group["features"][:], group["path"][:].tolist()
+
+
+def read_parquet(folder):
+    pytest.importorskip("pyarrow")
+    table = __import__("pyarrow.parquet").parquet.read_table(folder)
+    assert table["row"].to_pylist() == list(range(len(table)))
+    return np.array(table["features"].to_pylist(), np.float32), table["path"].to_pylist()
+
+
+@pytest.mark.parametrize(("ending", "read"), [(".zarr", read_zarr), (".parquet", read_parquet)])
+def test_other_formats_hold_the_same_and_are_completed(made, poolwise, tmp_path, eleven, monkeypatch, ending, read):
+    if ending == ".parquet":
+        pytest.importorskip("pyarrow")
+    folder, blocks = tmp_path / f"x{ending}", PooledFeatures.transform_blocks
+
+    def stopping(self, images):
+        for rows, X in blocks(self, images):
+            yield rows, X[:15]
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PooledFeatures, "transform_blocks", stopping)
+        assert transform(poolwise, made, folder).code == 130
+    first = sorted(folder.rglob("*0*"))[-1]
+    before, images = first.stat().st_mtime_ns, open_images(made.test)
+    done = transform(poolwise, made, folder)
+    assert done.code == 0, done.err
+    assert (json.loads(done.out)["written"], json.loads(done.out)["shards"]) == (2, 3)
+    assert first.stat().st_mtime_ns == before
+    X, names = read(folder)
+    assert np.array_equal(X, load(made.model)[0].transform(images))
+    assert names == images.names
+    assert json.loads(transform(poolwise, made, folder).out)["written"] == 0
+    done = poolwise("transform", made.features, made.test, "-o", folder, "--quiet")
+    assert (done.code, "are of another model" in done.err) == (3, True)
+
+
+def test_without_pyarrow_parquet_is_a_usage_error(made, poolwise, tmp_path, monkeypatch):
+    monkeypatch.setattr("poolwise.cli.shard_formats.find_spec", lambda name: None)
+    done = transform(poolwise, made, tmp_path / "x.parquet")
+    assert (done.code, "pip install pyarrow" in done.err, list(tmp_path.iterdir())) == (2, True, [])

@@ -60,7 +60,7 @@ def test_labels_do_not_matter(made, poolwise, tmp_path, three_classes):
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("f.txt", "f.txt does not end in .npy or .csv; for shards give a folder"),
+        ("f.txt", "f.txt does not end in .npy or .csv; for shards give NAME.zarr"),
         ("no/f.npy", "No such file"),
         ("no/shards", "is not a folder"),
     ],

@@ -1,11 +1,9 @@
 """Features in a folder of shards: each is written once and whole, so that a second run goes on where the first stopped.
 
-FOLDER/shards.json      what the shards are of: model, images, where they are and how they are read, features, images per shard
-FOLDER/00000.npy        (images, features) float32, the first images
-FOLDER/00000.csv        row and path of each of them; written before its .npy
+FOLDER/shards.json says what the shards are of: model, images, where they are and how they are read, features, images per shard.
+What a shard looks like is in `poolwise.cli.shard_formats`.
 """
 
-import csv
 import hashlib
 import json
 import os
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolwise.cli.reading import Reading
+from poolwise.cli.shard_formats import format_of
 from poolwise.support.addresses import Address
 from poolwise.support.blocks import spans
 from poolwise.support.files import replacing
@@ -23,18 +22,17 @@ from poolwise.support.progress import Stages
 if TYPE_CHECKING:
     from poolwise.estimators import PooledFeatures
     from poolwise.images import Images
-    from poolwise.support.types import Array
 
 _BYTES_PER_SHARD = 64 << 20
-_DIGITS = 5
 _BYTES_READ = 1 << 20
 
 
 def check_folder(folder: Path) -> None:
     """A usage error if shards cannot be written there."""
+    format_of(folder).check()
     if not (folder if folder.is_dir() else folder.parent).is_dir() or (folder.exists() and not folder.is_dir()):
         raise click.BadParameter(f"{folder} is not a folder, and cannot become one", param_hint="--output")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "shards.json").is_file():
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / format_of(folder).about).is_file():
         raise click.BadParameter(
             f"{folder} is not empty, and no shards of features are in it; give another folder", param_hint="--output"
         )
@@ -54,12 +52,13 @@ def write_shards(
 
     from poolwise.images.rows import RowsOf
 
-    size = max(1, _BYTES_PER_SHARD // (4 * n_features))
+    size, kind = max(1, min(len(images), _BYTES_PER_SHARD // (4 * n_features))), format_of(folder)
     about = {"model": _digest(model), "images": _digest_of_names(images), "rows": len(images), "features": n_features}
     about["source"] = _digest_of_reading(reading)
     size = _begin(folder, {**about, "images_per_shard": size})
+    kind.begin(folder, len(images), n_features, size)
     shards = list(enumerate(spans(len(images), size)))
-    missing = [(number, rows) for number, rows in shards if not (folder / f"{number:0{_DIGITS}}.npy").exists()]
+    missing = [(number, rows) for number, rows in shards if not kind.path(folder, number).exists()]
     if not missing:
         return 0, len(shards)
     source = RowsOf(images, np.concatenate([np.arange(rows.start, rows.stop) for _, rows in missing]))
@@ -73,7 +72,7 @@ def write_shards(
                 waiting[filled : filled + len(some)] = some
                 filled, X = filled + len(some), X[len(some) :]
                 if filled == rows.stop - rows.start:
-                    _write(folder / f"{number:0{_DIGITS}}", waiting[:filled], rows, images)
+                    kind.write(folder, number, waiting[:filled], rows, images.names[rows], size)
                     filled, (number, rows) = 0, next(left, (number, rows))
             update(seen.stop)
     return len(missing), len(shards)
@@ -82,7 +81,7 @@ def write_shards(
 def _begin(folder: Path, about: dict[str, Any]) -> int:
     """Images per shard: of the shards that are there, which must be of the same."""
     folder.mkdir(exist_ok=True)
-    path = folder / "shards.json"
+    path = folder / format_of(folder).about
     if not path.exists():
         with replacing(path) as temporary:
             temporary.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
@@ -97,20 +96,6 @@ def _begin(folder: Path, about: dict[str, Any]) -> int:
             f"the shards in {folder} are of another {' and other '.join(other) or 'size'}; give another folder, or remove it"
         )
     return size
-
-
-def _write(path: Path, X: "Array", rows: slice, images: "Images") -> None:
-    import numpy as np
-
-    with (
-        replacing(path.with_suffix(".csv")) as temporary,
-        temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="") as text,
-    ):
-        writer = csv.writer(text)
-        writer.writerow(["row", "path"])
-        writer.writerows(zip(range(rows.start, rows.stop), images.names[rows], strict=True))
-    with replacing(path.with_suffix(".npy")) as temporary, temporary.open("wb") as file:
-        np.save(file, X)
 
 
 def _digest(path: Path) -> str:

@@ -12,6 +12,7 @@ from poolwise.cli.clusters import cluster, on_cluster
 from poolwise.cli.model import open_both
 from poolwise.cli.output import check_output, echo, print_json, text_file
 from poolwise.cli.reading import Reading
+from poolwise.cli.shard_formats import FORMATS
 from poolwise.cli.shards import check_folder, write_shards
 from poolwise.support.files import followed, replacing
 from poolwise.support.memory import in_bytes
@@ -32,8 +33,8 @@ _ENDINGS = (".npy", ".csv")
     "--output",
     required=True,
     type=click.Path(path_type=Path),
-    help="Where the features go: NAME.npy, (images, features) float32; NAME.csv with names; or a folder, a name without an "
-    "ending, of .npy shards with paths.",
+    help="Where the features go: NAME.npy, (images, features) float32; NAME.csv with names; or shards with paths: NAME.zarr, "
+    "NAME.parquet, or a folder of .npy, a name without an ending.",
 )
 @options.jobs
 @cluster
@@ -44,8 +45,8 @@ def command(
 ) -> None:
     """Compute the features of IMAGES with MODEL.
 
-    Rows are in the order of the images: of a folder, by name. Memory does not grow with their number. Shards of a
-    folder that are there already are left as they are, so that a second run goes on where the first stopped. IMAGES
+    Rows are in the order of the images: of a folder, by name. Memory does not grow with their number. Shards
+    that are there already are left as they are, so that a second run goes on where the first stopped. IMAGES
     as in `poolwise fit`, or one or more image files; of a data set the test part, unless another is named.
 
     \b
@@ -56,15 +57,16 @@ def command(
       poolwise transform photos.safetensors one.jpg two.png -o features.csv
       poolwise transform cifar.safetensors cifar10:train -o features.npy
       poolwise transform photos.safetensors many -o shards
+      poolwise transform photos.safetensors many -o features.zarr
     """
     reading = Reading.take(given_options)
-    to_folder = output.is_dir() or not output.suffix
+    to_folder = output.is_dir() or output.suffix.lower() in FORMATS
     if to_folder:
         check_folder(output)
     else:
         if output.suffix.lower() not in _ENDINGS:
             raise click.BadParameter(
-                f"{output} does not end in {' or '.join(_ENDINGS)}; for shards give a folder, or a name without an ending",
+                f"{output} does not end in {' or '.join(_ENDINGS)}; for shards give NAME.zarr, NAME.parquet, or a folder",
                 param_hint="--output",
             )
         check_output(output, _ENDINGS, inputs=(model, *reading.inputs))

@@ -109,8 +109,11 @@ def test_imports_point_one_way(path):
     assert at_level(path, 1) - public <= {package, *ARROWS[package]}
 
 
-def test_scikit_image_is_for_tests_alone():
-    assert not [named(path) for path in FILES if any(name.partition(".")[0] == "skimage" for name in imports(path))]
+def test_libraries_that_are_no_dependency_are_for_peers_alone():
+    """scikit-image, PyTorch and kymatio: what others would try, next to ours in `poolwise reproduce domains`."""
+    peers, heavy = SOURCE / "reproduction" / "peers", {"skimage", "torch", "kymatio"}
+    found = {path for path in FILES if heavy & {name.partition(".")[0] for name in imports(path)}}
+    assert found == {peers / name for name in ("lbp.py", "network.py", "scattering.py")}
 
 
 def test_every_stage_of_the_method_has_its_place():

@@ -7,7 +7,7 @@ import pytest
 from poolwise.cli.commands.fit import command as fit
 from poolwise.cli.parameters import given, set_given
 from poolwise.estimators import PooledFeatures
-from poolwise.tuning.settings import Setting, fits
+from poolwise.tuning.settings import FIRST_OFFSET, Setting, fits
 
 SETTINGS = [
     Setting(20),
@@ -24,6 +24,12 @@ def test_options_of_fit_give_the_same_recipe(setting, words):
         features = PooledFeatures()
         set_given(features, given(context, context.params))
     assert features.recipe == setting.features().recipe
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.words)
+def test_words_spell_the_setting(setting):
+    assert Setting.of_words(setting.words) == setting
+    assert Setting.of_words(Setting(5, scale_offset=0.5).words).scale_offset == FIRST_OFFSET, "words leave it out"
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.words)

@@ -33,7 +33,7 @@ class Experiment:
     section : what came out, in Markdown; pictures in it by file name    pictures : by file name, drawn from the store alone
     cells : for the first run    variants : models to take apart, of `anatomy.VARIANTS`
     settings : rows of a budget, measured apart from cells    defaults : data sets that the defaults are measured on
-    parts : rows with other parts
+    parts : rows with other parts    domains : data sets that others' features are measured on
     runs : as many as the paper's table has, unless another number is given
     """
 
@@ -45,6 +45,7 @@ class Experiment:
     settings: "tuple[Setting, ...]" = ()
     defaults: tuple[str, ...] = ()
     parts: "tuple[PartRow, ...]" = ()
+    domains: tuple[str, ...] = ()
     pictures: Callable[[Results], Pictures] = _no_pictures
     runs: int = 5
 

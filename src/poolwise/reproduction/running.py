@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from poolwise import __version__
-from poolwise.reproduction import budget, defaults, parts
+from poolwise.reproduction import budget, defaults, domains, parts
 from poolwise.reproduction.anatomy import taken_apart
 from poolwise.reproduction.cells import Cell, a_quarter, in_runs
 from poolwise.reproduction.classify import classify
@@ -76,6 +76,7 @@ def run(
         seeds = range(seed, seed + (runs or one.runs))
         budget.measure(wanted, store, settings, say, seeds=seeds, quick=quick)
         defaults.measure(one.defaults, store, settings, say, seeds=seeds, quick=quick)
+        domains.measure(one.domains, store, settings, say, seeds=seeds, quick=quick)
         some = [row for row in one.parts if not codes or row.K in codes]
         parts.measure(some, store, settings, say, seeds=seeds, quick=quick)
 

@@ -21,6 +21,14 @@ FIRST_OFFSET = 0.01  # of the scale of first-order features
 _SECOND = ("root", "power")
 BANK = ("n_codes", "patch_size", "whitening_offset", "selection", "symmetry")  # what codes and images' responses depend on
 
+_SPELLED: dict[str, tuple[str, Any]] = {
+    "grid": ("grid", lambda text: tuple(map(int, text.split(",")))),
+    "α": ("alpha", lambda text: tuple(map(float, text.split(",")))),
+    "patches": ("patch_size", int),
+    "whitening": ("whitening_offset", float),
+    "scale": ("scale_offset", float),
+}  # what a word is followed by
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -154,6 +162,33 @@ class Setting:
         parts += [f"scale {self.scale_offset:g}"] * self.is_second_order
         parts += [self.symmetry] if self.symmetry is not None else []
         return ", ".join(parts)
+
+    @classmethod
+    def of_words(cls, words: str) -> "Setting":
+        """The setting that `words` spells, without the offset of the scale of first order, which they leave out.
+
+        >>> Setting.of_words("50 of 200 codes, max, grid 1,2, two sides, α 0.25, patches 6, whitening 0.1").options
+        '--codes 50 --candidates 200 --pool max --grid 1,2 --alpha 0.25 --two-sided --patch-size 6 --whitening-offset 0.1
+        --scale-offset 0.01 --symmetry none'
+        """
+        codes, kind, *parts = words.split(", ")
+        found: dict[str, Any] = {
+            "n_codes": int(codes.split()[0]),
+            "selection": "supervised" if " of " in codes else "kmeans",
+            "pool": kind.removeprefix("second order (").removesuffix(")"),
+        }
+        for part in parts:
+            name, _, value = part.partition(" ")
+            if part == "two sides":
+                found["two_sided"] = True
+            elif value == "directions":
+                found["directions"] = int(name)
+            elif name in _SPELLED:
+                field, read = _SPELLED[name]
+                found[field] = read(value)
+            else:
+                found["symmetry"] = part
+        return cls(**found)
 
     @property
     def key(self) -> str:

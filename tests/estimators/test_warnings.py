@@ -61,7 +61,7 @@ def test_a_gamma_that_is_large_enough_or_has_samples_enough_gets_no_warning(few)
     X, y = few
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        guess = LinearSVM().fit(X, y).gamma_
+        guess = 0.025 * np.sqrt(4) * X.var(axis=0).sum() / len(X)  # γ₀ (docs/svm.md)
         LinearSVM(guess / 99).fit(X, y)
         LinearSVM(guess / 1000).fit(X[:, :80], y)
     with pytest.warns(GammaWarning):

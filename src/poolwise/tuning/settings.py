@@ -168,8 +168,8 @@ class Setting:
         """The setting that `words` spells, without the offset of the scale of first order, which they leave out.
 
         >>> Setting.of_words("50 of 200 codes, max, grid 1,2, two sides, α 0.25, patches 6, whitening 0.1").options
-        '--codes 50 --candidates 200 --pool max --grid 1,2 --alpha 0.25 --two-sided --patch-size 6 --whitening-offset 0.1
-        --scale-offset 0.01 --symmetry none'
+        '--codes 50 --candidates 200 --selection supervised --pool max --grid 1,2 --alpha 0.25 --two-sided --patch-size 6
+        --whitening-offset 0.1 --scale-offset 0.01 --symmetry none'
         """
         codes, kind, *parts = words.split(", ")
         found: dict[str, Any] = {

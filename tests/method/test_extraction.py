@@ -14,7 +14,7 @@ from poolwise.method.extraction import block_size, feature_blocks, features_of, 
 from poolwise.method.extraction.fused import FusedPass
 from poolwise.method.extraction.plain import PlainPass
 from poolwise.method.nystrom import Projection
-from poolwise.method.pooling import Pool, SecondOrder
+from poolwise.method.pooling import BothOrders, Pool, SecondOrder
 from poolwise.method.scale import Scale
 from poolwise.method.whitening import Whitening
 
@@ -37,7 +37,7 @@ def with_scale_and_projection(layer, rng, per_cell, kind):
 
 
 def is_fused(layer):
-    known = type(layer.pooling) in (Pool, SecondOrder)
+    known = type(layer.pooling) in (Pool, SecondOrder, BothOrders)
     return known and layer.encoder.fused(layer.codes, layer.whitening.inner) is not None
 
 

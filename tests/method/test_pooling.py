@@ -140,6 +140,6 @@ def test_an_unknown_word_is_refused(rng, word):
         POOLINGS.check("pooling", Pool(word, grid=2))
     with pytest.raises(
         ParameterError,
-        match="pooling must be one of 'auto', 'average', 'max', 'sum', 'rms', 'both', 'second_order', 'max_prod",
+        match="pooling must be one of 'auto', 'average', 'max', 'sum', 'rms', 'both', 'second_order', 'both_orders', 'max_prod",
     ):
         POOLINGS.check("pooling", word)

@@ -11,7 +11,7 @@ import time
 
 from poolwise.estimators import PooledFeatures, StackedFeatures
 from poolwise.method.layer import Layer
-from poolwise.method.pooling import Pooling, SecondOrder
+from poolwise.method.pooling import Pooling
 from poolwise.method.symmetry import N_COPIES
 from poolwise.support.types import Array
 
@@ -32,14 +32,19 @@ def cost_of(*layers: Layer, classifier: tuple[int, int] | None = None) -> dict[s
 
 
 def has_matrix_functions(pooling: Pooling) -> bool:
-    """Whether a matrix root or logarithm is taken in every cell: outputs³, which is most of the work for many outputs."""
-    return isinstance(pooling, SecondOrder) and pooling.normalize in _MS_PER_CUBE
+    """Whether a matrix root or logarithm is taken in every cell, which is most of the work for many outputs."""
+    return pooling.roots_of(1) > 0
+
+
+def _function(pooling: Pooling) -> str:
+    """What is taken of matrices, if anything is."""
+    return str(getattr(pooling, "normalize", None))
 
 
 def nominal_milliseconds(layer: Layer) -> float:
     """Per image, of the machine that the constants are of."""
     activations = N_COPIES[layer.symmetry] * math.prod(layer.positions) * layer.n_outputs
-    cubes = _MS_PER_CUBE.get(getattr(layer.pooling, "normalize", None) or "", 0.0) * layer.n_cells * layer.n_outputs**3
+    cubes = layer.n_cells * layer.pooling.roots_of(layer.n_outputs) ** 3 * _MS_PER_CUBE.get(_function(layer.pooling), 0.0)
     numbers = layer.n_cells * layer.pooling.width(layer.n_outputs)
     products = sum(layer.multiply_adds.values())
     pixels = 0 if layer.statistics is None else N_COPIES[layer.symmetry] * math.prod(layer.image_shape)
@@ -60,6 +65,7 @@ def milliseconds(features: PooledFeatures | StackedFeatures, images: Array, repe
 def fit_bytes(pooling: Pooling, outputs: int, n: int) -> int:
     """What features of n images and a linear classifier on them need: the features, its square matrix, and directions.
 
+    >>> from poolwise.method.pooling import SecondOrder
     >>> fit_bytes(SecondOrder(grid=1), 3, 100)
     2544
     """

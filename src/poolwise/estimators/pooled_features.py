@@ -13,7 +13,6 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from poolwise.engine.blas import thread_count
 from poolwise.engine.current import here
-from poolwise.engine.threads import Threads
 from poolwise.estimators.checks import warn_if_restless
 from poolwise.estimators.held import HoldsFeatures
 from poolwise.estimators.images import look_at, remember, warn_of_small_cells
@@ -32,6 +31,7 @@ from poolwise.method.extraction import extract, feature_blocks, prepare
 from poolwise.method.extraction.base import Pass
 from poolwise.method.fitting import Learned, learn
 from poolwise.method.layer import Layer
+from poolwise.method.learning import learn_outputs
 from poolwise.method.pooling import Pooling
 from poolwise.method.presets import PRESETS
 from poolwise.method.recipe import PARAMETERS, BandsName, ProjectionName, Recipe
@@ -341,12 +341,13 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HoldsFeatures, HasParts, Tra
         check_is_fitted(self)
         return look_at(self, X, self.layer_.descriptor.pixel_offset, fitted=self.image_shape_in_).images
 
-    def reselect(self, **changes: Any) -> Self:
-        """Choose again from the same candidates, without the images: a new fitted model.
+    def reselect(self, images: Any = None, **changes: Any) -> Self:
+        """Choose again from the same candidates: a new fitted model.
 
+        images : where the codes kept need a scale of their own, those of the fit or others like them: if pooling multiplies
+            outputs, or with an encoder whose activations depend on all codes together; else it does without
         changes : any of n_codes, selection, projection, random_state. The same as a fit with them (but for another selection
-        after a supervised one, which has standardised outputs in its own way), for an encoder whose codes respond each for
-        itself; the others' activations depend on all codes together, so they need the images.
+            after a supervised one, which has standardised outputs in its own way).
 
         >>> images = np.random.default_rng(0).integers(0, 256, size=(20, 16, 16, 3), dtype=np.uint8)
         >>> model = PooledFeatures(4, 16, n_patches=2000, random_state=0).fit(images)
@@ -357,15 +358,16 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HoldsFeatures, HasParts, Tra
         if unknown:
             raise TypeError(f"reselect changes {', '.join(_RESELECTED)}; got {', '.join(sorted(unknown))}")
         candidates = self.require_candidates()
-        if candidates.layer.encoder.coupled:
-            raise ValueError(
-                f"encoder={candidates.layer.encoder.word!r} has activations that depend on all codes together; fit again"
+        pooling, encoder = self.layer_.pooling, self.layer_.encoder
+        if pooling.needs_labels(self.layer_.n_outputs):
+            raise ValueError(f"{pooling!r} has directions that labels predict; fit again")
+        if images is None and candidates.need_images:
+            what = (
+                f"encoder={encoder.word!r} has activations that depend on all codes together"
+                if encoder.coupled
+                else f"pooling={pooling.word!r} has numbers that selection has not seen"
             )
-        if candidates.pooling is not None:
-            raise ValueError(
-                f"pooling={candidates.pooling.word!r} has numbers that selection has not seen; their scale needs images: fit "
-                f"again"
-            )
+            raise ValueError(f"{what}; their scale needs images: reselect(images, ...)")
         twin = copy.copy(self).set_params(**changes)
         for name in _RESELECTED[:3]:
             PARAMETERS[name].kind.check(name, getattr(twin, name))
@@ -373,11 +375,14 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HoldsFeatures, HasParts, Tra
         recipe.check_choice()
         if "random_state" in changes:
             candidates = replace(candidates, seed=seed_of(twin.random_state))
-        stages = Stages(bool(self.verbose), "PooledFeatures ")
-        with Threads(self.n_jobs) as engine:
+        stages, seen = Stages(bool(self.verbose), "PooledFeatures "), self.look_at(images) if candidates.need_images else None
+        with here(self.n_jobs) as engine:
             layer, selection = candidates.choose(
-                int(twin.n_codes), twin.selection, twin.projection, engine=engine, stages=stages
+                int(twin.n_codes), twin.selection, twin.projection, engine=engine.local, stages=stages
             )
+            if seen is not None:
+                learned = replace(recipe, scale=self.recipe.scale)
+                layer, _ = learn_outputs(learned, layer, seen, False, seed=candidates.seed, engine=engine, stages=stages)
         twin._store(layer, candidates, selection)
         twin.timings_ = {**self.timings_, **stages.seconds}
         twin._warn_of_selection()

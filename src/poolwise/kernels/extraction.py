@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from poolwise.kernels.compiling import REORDER, compiled, evenly
-from poolwise.kernels.constants import BOTH, CONSTANT, MAX, NEAREST, OUTER, SQUARE, SUM, TRIANGLE
+from poolwise.kernels.constants import BOTH, CONSTANT, MAX, NEAREST, NONE, SQUARE, SUM, TRIANGLE
 from poolwise.kernels.moments import activate_rows, add_outer_products, group_by_atom
 from poolwise.support.types import Array
 
@@ -47,11 +47,15 @@ class Dictionary(NamedTuple):
 
 
 class Atoms(NamedTuple):
-    """The borders of the rectangles that all cells are unions of, and how they are pooled: SUM, SQUARE, MAX, OUTER or BOTH."""
+    """The borders of the rectangles that all cells are unions of, and what is pooled of them.
+
+    how : of every output by itself, NONE, SUM, SQUARE, MAX or BOTH    paired : outputs that are multiplied, the first ones
+    """
 
     y_edges: Array
     x_edges: Array
     how: int
+    paired: int
 
 
 class Tiling(NamedTuple):
@@ -301,12 +305,20 @@ def silence(Z: Array, has_data: Array) -> None:
 
 @compiled()
 def extract_block(
-    planes: Array, cut: Patches, folded: Dictionary, cells: Atoms, tiling: Tiling, has_data: Array, atoms: Array
+    planes: Array,
+    cut: Patches,
+    folded: Dictionary,
+    cells: Atoms,
+    tiling: Tiling,
+    has_data: Array,
+    atoms: Array,
+    moments: Array,
 ) -> None:
     """Images to pooled atoms: patches, contrast, one GEMM per tile, activation and pooling while the tile is in cache.
 
-    planes : (n, c, H, W) float32    atoms : (n, rows, columns, width) float32, filled in; width = outputs, outputs² for OUTER,
-    2 outputs for BOTH    has_data : (n, h, w) bool, the positions that are pooled, or (0, 0, 0) for all
+    planes : (n, c, H, W) float32    has_data : (n, h, w) bool, the positions that are pooled, or (0, 0, 0) for all
+    atoms : (n, rows, columns, width) float32, filled in; width = outputs, 2 outputs for BOTH, 0 for NONE
+    moments : (n, rows, columns, paired²) float32, filled in
 
     Activations are never negative, so one of 0 changes no sum, no square and no maximum.
     """
@@ -325,12 +337,13 @@ def extract_block(
     reduced = np.empty((inner + 1) * rows if len(folded.R) else 0, np.float32)
     responses = np.empty(rows * widths.max(), np.float32)
     totals = np.empty(sides * widths.max(), np.float32)
-    outer = sides * K if how == OUTER else 0
+    outer = cells.paired
     F, product = np.empty((th * tw if outer else 0, outer), np.float32), np.empty((outer, outer), np.float32)
     row, end = np.empty(th * tw, np.int64), np.zeros((len(y_edges) - 1, len(x_edges) - 1), np.int64)
     atoms[:] = -np.inf if how == MAX else 0.0
     if how == BOTH:
         atoms[:, :, :, sides * K :] = -np.inf
+    moments[:] = 0.0
     parts, everywhere = 2 if how == BOTH else 1, np.ones(0, np.bool_)
     for i in range(n):
         if cut.use_contrast:
@@ -370,7 +383,7 @@ def extract_block(
                         to = min(k + q, K)
                         if outer:
                             activate_rows(Z, row[n0:n1], k, to - k, K, signs, thetas, F)
-                        else:
+                        if how != NONE:
                             t = totals[: sides * (to - k)].reshape(sides, to - k)
                             into = atoms[i].reshape(len(y_edges) - 1, len(x_edges) - 1, parts, sides, K)[:, :, :, :, k:to]
                             first = SUM if how == BOTH else how
@@ -379,4 +392,4 @@ def extract_block(
                                 pool_tile(Z, n0, n1, (y0, x0), wide, y_edges, x_edges, signs, thetas, MAX, t, into[:, :, 1])
                         k = to
                 if outer:
-                    add_outer_products(F, end, tiling.square_rows, product, atoms[i])
+                    add_outer_products(F, end, tiling.square_rows, product, moments[i])

@@ -34,13 +34,14 @@ def group_by_atom(
 def activate_rows(Z: Array, row: Array, k: int, q: int, K: int, signs: Array, thetas: Array, F: Array) -> None:
     """Activations of one tile of responses, each position in its row of F.
 
-    Z : (n, q or more)    row : (n,)    F : (positions, sides · K), columns s · K + k .. s · K + k + q are filled in
+    Z : (n, q or more)    row : (n,)    F : (positions, sides · K or fewer), columns s · K + k .. s · K + k + q are filled in,
+    as far as there are so many
     """
     zero = np.float32(0)
     for n in range(Z.shape[0]):
         for s in range(len(signs)):
             sign, theta, out = signs[s], thetas[s], F[row[n], s * K + k : s * K + k + q]
-            for j in range(q):
+            for j in range(len(out)):
                 a = sign * Z[n, j] - theta
                 out[j] = a if a > zero else zero
 
@@ -49,8 +50,8 @@ def activate_rows(Z: Array, row: Array, k: int, q: int, K: int, signs: Array, th
 def add_outer_products(F: Array, end: Array, most: int, product: Array, atoms: Array) -> None:
     """atoms[i, j] += FᵀF over the rows of each atom: second moments while the activations are in cache.
 
-    F : (positions, outputs), grouped by atom    end : (rows, columns)    product : (outputs, outputs), overwritten
-    atoms : (rows, columns, outputs²), updated    most : rows in one product
+    F : (positions, m), grouped by atom    end : (rows, columns)    product : (m, m), overwritten
+    atoms : (rows, columns, m²), updated    most : rows in one product
     """
     start = 0
     for i in range(end.shape[0]):

@@ -87,8 +87,8 @@ class Candidates:
         layer = self.layer.keep(selected, projection)
         if self.pooling is None:
             return layer
-        unknown = Scale.none(self.pooling.n_cells, self.pooling.width(layer.n_outputs))
-        return replace(layer, pooling=self.pooling, scale=unknown)
+        pooling = self.pooling.of_codes(len(selected))
+        return replace(layer, pooling=pooling, scale=Scale.none(pooling.n_cells, pooling.width(layer.n_outputs)))
 
     def way_of(self, way: WayName) -> WayName:
         """The way itself, or what "auto" means for these candidates."""
@@ -97,11 +97,17 @@ class Candidates:
         return "affinity" if self.statistics.labelled is None else "supervised"
 
     def select(self, K: int, way: WayName, *, engine: Threads, stages: Stages) -> Selection:
-        """Stages 9 and 10: K of the M codes."""
-        C, rng = self.covariance_of_codes(), choosing_generator(self.seed)
-        way = self.way_of(way)
+        """Stages 9 and 10: K of the M codes; first those that would be kept if the pooling had to do with its leading ones."""
+        C, rng, labelled = self.covariance_of_codes(), choosing_generator(self.seed), self.statistics.labelled
+        way, leading = self.way_of(way), K if self.pooling is None else self.pooling.leading(K)
         with stages.stage("selection") as update:
-            return select(C, K, way, labelled=self.statistics.labelled, rng=rng, engine=engine, update=update)
+            found = select(C, K, way, labelled=labelled, rng=rng, engine=engine, update=update)
+            if leading == K:
+                return found
+            own = found.selected
+            part = None if labelled is None else labelled.keep(own, len(C))
+            first = select(C[np.ix_(own, own)], leading, way, labelled=part, rng=rng, engine=engine, update=update)
+            return found.led_by(first.selected)
 
     def project(self, found: Selection, projection: ProjectionName) -> Projection | None:
         """Stage 11: how the outputs of the codes kept are combined; left as they are where C is not theirs."""

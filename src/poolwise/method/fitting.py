@@ -79,7 +79,7 @@ def learn(
     asked, positions = recipe, recipe.descriptor.positions(images.shape[1:3])
     recipe = replace(
         recipe,
-        pooling=asked.pooling.choices(positions)[0].fitted_to(positions),
+        pooling=asked.poolings(positions)[0].fitted_to(positions),
         symmetry=None if asked.symmetry == AUTO else asked.symmetry,
     )
     learned, layer = _codes(recipe, images, rng=rng, engine=engine, stages=stages)
@@ -146,7 +146,7 @@ def _pooling(
     asked: Recipe, layer: Layer, images: Array | ImageSource, targets: Array, *, engine: Engine, stages: Stages
 ) -> tuple[Pooling, SymmetryName]:
     """`suiting_pooling`."""
-    choices = asked.pooling.choices(layer.positions)
+    choices = asked.poolings(layer.positions)
     known = _known("pooling", {}, stages)
     if known is not None:
         number, mirror = known.fact("choice", int), known.fact("symmetry", str, type(None))

@@ -91,7 +91,7 @@ class Layer:
             outputs = rows * projection.T.shape[1] // len(projection.T)
             projection = Projection(projection.kind, _zeros(rows, outputs))
         codes = _zeros(outputs // self.encoder.sides, self.codes.shape[1])
-        return replace(self, codes=codes, projection=projection, pictures=None)
+        return replace(self, codes=codes, pooling=self.pooling.of_codes(len(codes)), projection=projection, pictures=None)
 
     @property
     def names(self) -> list[str]:

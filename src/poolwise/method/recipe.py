@@ -87,7 +87,7 @@ class Recipe(Described):
         """Every word a part, every number in its plain type; a ParameterError where a value has no meaning or two disagree."""
         values = {name: one.kind.check(one.key, getattr(self, name)) for name, one in self.parameters().items()}
         recipe = replace(self, **values)
-        recipe = replace(recipe, encoder=recipe.encoder.decided(pairs=recipe.pooling.multiplies_outputs))
+        recipe = replace(recipe, encoder=recipe.encoder.decided(pairs=recipe.pooling.multiplies_all))
         recipe.check_choice()
         if recipe.nodata is not None:
             recipe.descriptor.check_nodata()
@@ -136,7 +136,12 @@ class Recipe(Described):
             selection = "supervised" if with_labels and self.n_super_patches is None else "affinity"
         if symmetry == AUTO and not with_labels:
             symmetry = None
-        return replace(self, n_candidates=M, selection=selection, symmetry=symmetry)
+        pooling = self.pooling.of_codes(K)
+        return replace(self, n_candidates=M, selection=selection, symmetry=symmetry, pooling=pooling)
+
+    def poolings(self, positions: tuple[int, int]) -> tuple[Pooling, ...]:
+        """What an open pooling may become on (h, w) positions; the first where there are no labels to choose by."""
+        return tuple(one.of_codes(self.n_codes) for one in self.pooling.choices(positions))
 
     @property
     def may_use_labels(self) -> bool:

@@ -71,8 +71,9 @@ def _columns(recipe: Recipe, size: tuple[int, ...], *, with_targets: bool) -> in
 
 def _pooling(recipe: Recipe, size: tuple[int, ...]) -> Pooling:
     positions = recipe.descriptor.positions((size[0], size[1]))
-    fitted = [one.fitted_to(positions) for one in recipe.pooling.choices(positions)]
-    return min(fitted, key=lambda one: one.n_cells)
+    fitted = [one.fitted_to(positions) for one in recipe.poolings(positions)]
+    outputs = recipe.encoder.sides * recipe.n_codes
+    return min(fitted, key=lambda one: one.n_cells * one.width(outputs))
 
 
 def _n_features(recipe: Recipe, size: tuple[int, ...]) -> int:

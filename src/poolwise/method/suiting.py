@@ -1,6 +1,7 @@
 """Which pooling suits labelled images: the one whose features predict the labels best when each image is left out in turn.
 
-Then, with that pooling, whether an average over image and mirror image does clearly better: it doubles the cost.
+First that of first order; then whether products of outputs next to them do clearly better, since these are many more numbers;
+and at last whether an average over image and mirror image does, since it doubles the cost.
 
     T - T̂ = Q T / diag Q,    Q = (G + λI)⁻¹,    G = X Xᵀ
 
@@ -22,7 +23,7 @@ from poolwise.method.extraction import block_size, prepare
 from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
 from poolwise.method.nodata import cells_with_data
-from poolwise.method.pooling import Pool, Pooling
+from poolwise.method.pooling import BothOrders, Pooling
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Scale
 from poolwise.method.symmetry import SymmetryName
@@ -35,7 +36,8 @@ _MOST_IMAGES = 2_000
 _MOST_CODES = 100  # of the dictionary; which of them makes no difference to the order of grids
 _LEVELS = (0.005, 0.05, 0.5)  # λ, times the mean of G's diagonal
 _FEWEST_IMAGES = 10  # with fewer, errors say nothing
-_WORTH_TWICE = 0.98  # of the error: what a mirror image must gain, since it costs as much again
+_WORTH_MORE = 0.98  # of the error: what products, and then a mirror image, must leave at most, since they cost as much again
+_MOST_BYTES = 4 << 30  # of features that have products
 
 
 def suiting_pooling(
@@ -47,11 +49,11 @@ def suiting_pooling(
     engine: Engine,
     update: Update,
 ) -> tuple[Pooling, SymmetryName]:
-    """One of `recipe.pooling.choices`, and a symmetry, by the errors of up to 2,000 images spread evenly.
+    """One of `recipe.poolings`, and a symmetry, by the errors of up to 2,000 images spread evenly.
 
     recipe : what is "auto" in it is chosen    layer : of codes without a scale    targets : (n, t) of all images
     """
-    choices = recipe.pooling.choices(layer.positions)
+    choices = recipe.poolings(layer.positions)
     symmetry: SymmetryName = None if recipe.symmetry == AUTO else recipe.symmetry
     rows = np.unique(np.linspace(0, len(images) - 1, min(len(images), _MOST_IMAGES)).astype(np.intp))
     T = (targets[rows] - targets[rows].mean(axis=0)).astype(np.float32)
@@ -71,18 +73,39 @@ def suiting_pooling(
                 update(len(found))
         return found
 
-    errors = errors_of(choices, symmetry)  # choices of one word follow each other
-    best = int(np.argmin(errors))
-    if recipe.symmetry == AUTO and errors_of(choices[best : best + 1], "mirror")[0] < _WORTH_TWICE * errors[best]:
+    alone = [choice for choice in choices if not isinstance(choice, BothOrders)]
+    best, error = _least(alone, errors_of(alone, symmetry))  # choices of one word follow each other
+    outputs = layer.encoder.sides * recipe.n_codes
+    together = [
+        choice
+        for choice in choices
+        if isinstance(choice, BothOrders) and choice.first == best.word and _bytes(choice, outputs, len(images)) <= _MOST_BYTES
+    ]
+    if together:
+        better, less = _least(together, errors_of(together, symmetry))
+        if less < _WORTH_MORE * error:
+            best, error = better, less
+    if recipe.symmetry == AUTO and errors_of([best], "mirror")[0] < _WORTH_MORE * error:
         symmetry = "mirror"
-    return choices[best], symmetry
+    return best, symmetry
+
+
+def _least(choices: Sequence[Pooling], errors: Sequence[float]) -> tuple[Pooling, float]:
+    """The one with the least error, and that."""
+    best = int(np.argmin(errors))
+    return choices[best], errors[best]
+
+
+def _bytes(pooling: Pooling, outputs: int, n: int) -> int:
+    """Of the features of n images."""
+    return 4 * n * pooling.n_cells * pooling.width(outputs)
 
 
 def _pooled(layer: Layer, choices: Sequence[Pooling], images: Array | ImageSource, rows: Array, engine: Engine) -> Array:
     """(n, cells, width): the cells of all grids one behind the other, from one pass over the images."""
     levels = [level for choice in choices for level in choice.grids]
     distinct = list(dict.fromkeys(levels))
-    pooling = choices[0] if len(choices) == 1 else Pool(choices[0].word, distinct)  # type: ignore[arg-type]
+    pooling = choices[0] if len(choices) == 1 else choices[0].but(grid=distinct)
     ready = prepare(replace(layer, pooling=pooling, scale=Scale.none(pooling.n_cells, pooling.width(layer.n_outputs))))
     blocks = [rows[span] for span in spans(len(rows), block_size(ready.layer, images.shape[1:]))]
     found = np.concatenate(list(engine.map(_pool_rows, blocks, images, ready)))

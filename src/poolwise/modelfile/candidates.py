@@ -114,7 +114,7 @@ def expect_selection(part: Any, K: int) -> dict[str, Tensor]:
     """Check the JSON; the arrays that follow from it."""
     fields(part, "features.selection", _SELECTION)
     M, messages = part["candidates"], part["messages"]
-    tensors = {"selected": Tensor("I64", (K,), least=0, below=M, ascending=True)}
+    tensors = {"selected": Tensor("I64", (K,), least=0, below=M, different=True)}
     if part["labels"]:
         tensors["label"] = Tensor("I64", (M,), least=0, below=K)
     if messages is not None:

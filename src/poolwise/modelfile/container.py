@@ -55,7 +55,7 @@ _OTHERS = {
 class Tensor:
     """What an array must be: its type and shape, and for each number finite, at least `least`, above `above`, below `below`.
 
-    ascending : each number is larger than the one before    holes : -inf is a number too
+    ascending : each number is larger than the one before    different : no two are equal    holes : -inf is a number too
     """
 
     dtype: str
@@ -64,6 +64,7 @@ class Tensor:
     above: float | None = None
     below: float | None = None
     ascending: bool = False
+    different: bool = False
     holes: bool = False
 
     def check(self, name: str, array: Array) -> None:
@@ -82,6 +83,8 @@ class Tensor:
                 raise ModelFileError(f"the array {name!r} has values out of range: {low} to {high}")
             if self.ascending and (part[1:] <= part[:-1]).any():
                 raise ModelFileError(f"the array {name!r} does not ascend")
+        if self.different and len(np.unique(flat)) < len(flat):
+            raise ModelFileError(f"the array {name!r} has a number twice")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from poolwise.analysis.cost import has_matrix_functions
 from poolwise.estimators import PooledFeatures
 from poolwise.method.encoders import Encoder, Threshold
 from poolwise.method.layer import Layer
-from poolwise.method.pooling import SecondOrder
+from poolwise.method.pooling import BothOrders, Pooling, SecondOrder
 from poolwise.method.recipe import FAMILIES
 from poolwise.method.symmetry import N_COPIES
 from poolwise.report.study import Findings
@@ -44,8 +44,9 @@ def one_line(found: Findings) -> str:
     M = features.n_candidates_
     why = _WHY.get(features.chosen_by_, "because their responses differ most once pooled")
     kept = f", kept of {M:,} {why}," if M is not None and M > K else ""
-    asked = _NOTED.get(layer.pooling.word, "how much of it there is")
-    asked += _outputs(layer.encoder)
+    asked = _noted(layer.pooling) + _outputs(layer.encoder)
+    if isinstance(layer.pooling, BothOrders):
+        asked += f" and how strongly every two of {layer.pooling.pairs} of them are present together,"
     where = f"each of {cells} parts of the image" if cells > 1 else "the whole image"
     kind = _COLOURS.get(c, f"{c}-channel")
     line = (
@@ -57,6 +58,12 @@ def one_line(found: Findings) -> str:
     if classifier is not None:
         line += f", from which a classifier tells {len(classifier.classes_):,} classes apart"
     return f"{line}."
+
+
+def _noted(pooling: Pooling) -> str:
+    """What is written down of each pattern."""
+    word = pooling.first if isinstance(pooling, BothOrders) else pooling.word
+    return _NOTED.get(word, "how much of it there is")
 
 
 def _layers_above(found: Findings) -> str:
@@ -84,6 +91,9 @@ def note_on_codes(features: PooledFeatures) -> str:
 
 def note_on_features(layer: Layer) -> str:
     """What they are, where that is not a number for every output."""
+    if isinstance(layer.pooling, BothOrders):
+        pairs, what = layer.pooling.pairs, _MOMENTS[layer.pooling.normalize]
+        return f"numbers per image: those of every code, and {what} of {pairs:,}"
     if not isinstance(layer.pooling, SecondOrder):
         return "numbers per image"
     what = _MOMENTS[layer.pooling.normalize]

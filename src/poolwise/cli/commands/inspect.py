@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _BANDS_SHOWN = 6
 _COLOURS = {1: "grey", 3: "colour"}
-_POOLINGS = {"second_order": "second-order", "both": "average and max"}
+_POOLINGS = {"second_order": "second-order", "both": "average and max", "both_orders": "first- and second-order"}
 _PROJECTIONS = {
     "nystrom": ", Nyström projection",
     "pca": ", projected by PCA",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from poolwise.estimators import PooledFeatures
     from poolwise.images import Images
+    from poolwise.method.pooling import Pooling
     from poolwise.planning.measuring import Curve, Task
 
 _GAMMA = 0.005  # the same for all sizes, so that their law is not one of γ
@@ -198,13 +199,17 @@ def _that_fit(ctx: click.Context, features: "PooledFeatures", n: int) -> "tuple[
     from poolwise.support.memory import in_bytes, physical_bytes
 
     here, recipe, sizes = physical_bytes(), features.recipe, ctx.params["sizes"]
-    pooling = max(recipe.pooling.choices(_ANY_POSITIONS), key=lambda one: one.n_cells)  # the largest that may be chosen
+
+    def largest(K: int) -> "Pooling":
+        """Of those that may be chosen."""
+        outputs = recipe.encoder.sides * K
+        return max(replace(recipe, n_codes=K).poolings(_ANY_POSITIONS), key=lambda one: one.n_cells * one.width(outputs))
 
     def is_too_large(K: int) -> bool:
-        return here is not None and fit_bytes(pooling, recipe.encoder.sides * K, n) > here
+        return here is not None and fit_bytes(largest(K), recipe.encoder.sides * K, n) > here
 
     def refusal(option: str, K: int) -> str:
-        outputs = recipe.encoder.sides * K
+        outputs, pooling = recipe.encoder.sides * K, largest(K)
         d = pooling.n_cells * (pooling.directions_kept(outputs) or pooling.width(outputs))
         needed = fit_bytes(pooling, outputs, n)
         second = " or --directions" * isinstance(pooling, SecondOrder)

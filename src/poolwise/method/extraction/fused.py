@@ -16,7 +16,7 @@ from poolwise.method.descriptors import Patches
 from poolwise.method.encoders import Folded
 from poolwise.method.extraction.base import Pass
 from poolwise.method.layer import Layer
-from poolwise.method.pooling import Pool, SecondOrder
+from poolwise.method.pooling import BothOrders, Pool, Pooling, SecondOrder
 from poolwise.method.pooling.cells import cut_cells
 from poolwise.support.blocks import spans
 from poolwise.support.types import Array
@@ -30,12 +30,13 @@ _HOW = {
     "max": constants.MAX,
     "both": constants.BOTH,
 }
+_POOLINGS = (Pool, SecondOrder, BothOrders)
 _ACTIVATION = {"threshold": constants.THRESHOLD, "triangle": constants.TRIANGLE, "nearest": constants.NEAREST}
 
 
 @dataclass(frozen=True)
 class FusedPass(Pass):
-    """A layer of patches, an encoder that can be folded, and pooling of first or second order.
+    """A layer of patches, an encoder that can be folded, and pooling of first or second order or of both.
 
     rows : most positions in one product
     """
@@ -49,7 +50,7 @@ class FusedPass(Pass):
     def of(cls, layer: Layer) -> Self | None:
         """None where a part of the layer has no fused form."""
         folded, cut = layer.encoder.fused(layer.codes, layer.whitening.inner), layer.descriptor
-        if folded is None or type(cut) is not Patches or type(layer.pooling) not in (Pool, SecondOrder):  # nor a subclass
+        if folded is None or type(cut) is not Patches or type(layer.pooling) not in _POOLINGS:  # nor a subclass
             return None
         cut.checked()
         ph, pw = cut.patch_size
@@ -61,19 +62,29 @@ class FusedPass(Pass):
         n, H, W, _ = images.shape
         pooling, outputs = self.layer.pooling, self.layer.n_outputs
         cells = cut_cells(self.layer.descriptor.positions((H, W)), pooling.grids)
-        how = _HOW[pooling.how] if isinstance(pooling, Pool) else constants.OUTER
-        width = outputs * outputs if how == constants.OUTER else pooling.width(outputs)
-        atoms = np.empty((n, len(cells.y_edges) - 1, len(cells.x_edges) - 1, width), np.float32)
+        alone, paired = _pooled_alone(pooling), pooling.multiplied(outputs)
+        shape = n, len(cells.y_edges) - 1, len(cells.x_edges) - 1
+        atoms = np.empty((*shape, 0 if alone is None else alone.width(outputs)), np.float32)
+        moments = np.empty((*shape, paired * paired), np.float32)
         loops.extract_block(
             np.ascontiguousarray(images.transpose(0, 3, 1, 2), np.float32),
             self.patches,
             self.dictionary,
-            loops.Atoms(cells.y_edges, cells.x_edges, how),
-            loops.Tiling(_POSITIONS_PER_TILE, self.rows, square_rows(outputs)),
+            loops.Atoms(cells.y_edges, cells.x_edges, constants.NONE if alone is None else _HOW[alone.how], paired),
+            loops.Tiling(_POSITIONS_PER_TILE, self.rows, square_rows(max(paired, 1))),
             _ALL if has_data is None else has_data,
             atoms,
+            moments,
         )
-        return self._combined(atoms, cells, has_data)
+        parts = [part for part in (atoms, moments) if part.shape[3]]
+        return self._combined(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=3), cells, has_data)
+
+
+def _pooled_alone(pooling: Pooling) -> Pool | None:
+    """How every output is pooled by itself, if it is."""
+    if isinstance(pooling, BothOrders):
+        return pooling.first_order()
+    return pooling if isinstance(pooling, Pool) else None
 
 
 def fold_dictionary(layer: Layer, folded: Folded) -> tuple[loops.Dictionary, int]:

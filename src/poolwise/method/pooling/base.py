@@ -50,13 +50,29 @@ class Pooling(Part):
         return False
 
     @property
-    def multiplies_outputs(self) -> bool:
-        """Whether outputs are multiplied with each other."""
-        return self.products(1) > 0
+    def multiplies_all(self) -> bool:
+        """Whether all outputs are multiplied with each other, so that few of a code are better."""
+        return self.multiplied(2) > 0
+
+    def multiplied(self, outputs: int) -> int:
+        """How many outputs are multiplied with each other: the first ones."""
+        return 0
 
     def products(self, outputs: int) -> int:
         """Multiplications with an addition per position."""
+        return self.multiplied(outputs) ** 2
+
+    def roots_of(self, outputs: int) -> int:
+        """Rows of the matrix in every cell that has to be rooted, 0 for none; its third power is most of the work for many."""
         return 0
+
+    def leading(self, K: int) -> int:
+        """How many of K codes must come first in a layer since they count for more than the others; K for no order."""
+        return K
+
+    def of_codes(self, K: int) -> Self:
+        """This pooling for K codes: what does not fit so few is made smaller."""
+        return self
 
     def names(self, outputs: list[str]) -> list[str]:
         """What the numbers of a cell are called."""

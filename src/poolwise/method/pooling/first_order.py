@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from poolwise.support.types import Array
 
 How = Literal["auto", "average", "max", "sum", "rms", "both"]
-_BOTH: tuple[How, How] = ("average", "max")
+_BOTH: tuple[Literal["average"], Literal["max"]] = ("average", "max")
 _CHOSEN_FROM: dict[How, tuple[int, ...]] = {
     "average": (2, 1, 3, 4),
     "max": (2, 3, 4),
 }  # grids of "auto"; the first without labels
+_OF_BOTH_ORDERS = (1, 2)  # the same of both orders, which have many more numbers a cell
 _LEAST_SIDE = 2  # positions along the side of a cell of "auto"
 
 
@@ -34,7 +35,8 @@ class Pool(Pooling):
     """Average, maximum, sum or root mean square of each output in each cell, or average and maximum.
 
     "auto" is decided in `fit`: with labels, the average over 1, 2, 3 or 4 cells a side or the maximum over 2, 3 or 4,
-    whichever predicts the labels best when each image is left out in turn; without labels, the average over 2×2.
+    whichever predicts the labels best when each image is left out in turn; or, where that does clearly better still,
+    `BothOrders` over 1 or 2 cells a side. Without labels, the average over 2×2.
 
     Average keeps how much of a pattern there is and suits small images and many of them; max keeps whether it occurs at all,
     and suits large images and fine grids. "both" is for where neither is clearly better: twice the features at nearly the
@@ -64,20 +66,27 @@ class Pool(Pooling):
     def is_open(self) -> bool:
         return self.how == AUTO or self.grid == AUTO
 
-    def choices(self, positions: tuple[int, int]) -> tuple[Pool, ...]:
+    def choices(self, positions: tuple[int, int]) -> tuple[Pooling, ...]:
         """
         >>> Pool("max", grid="auto").choices((27, 27))
         (Pool(how='max'), Pool(how='max', grid=3), Pool(how='max', grid=4))
         >>> Pool("auto", grid=2).choices((27, 27))
-        (Pool(), Pool(how='max'))
+        (Pool(), Pool(how='max'), BothOrders(), BothOrders(first='max'))
         """
+        from poolwise.method.pooling.both_orders import BothOrders
+
         hows: tuple[How, ...] = tuple(_CHOSEN_FROM) if self.how == AUTO else (self.how,)
         found = []
         for how in hows:
             grids = _CHOSEN_FROM.get(how, _CHOSEN_FROM["average"]) if self.grid == AUTO else (self.grid,)
             found += [Pool(how, grid, self.root) for grid in grids]
         fitting = [pool for pool in found if self.grid != AUTO or _LEAST_SIDE * pool.grids[0][0] <= min(positions)]
-        return tuple(fitting) or (Pool(hows[0], 1, self.root),)
+        if not fitting:
+            return (Pool(hows[0], 1, self.root),)
+        if self.how != AUTO or self.root:
+            return tuple(fitting)
+        once = [pool for pool in fitting if pool.how == hows[0] and (self.grid != AUTO or pool.grid in _OF_BOTH_ORDERS)]
+        return (*fitting, *(BothOrders(pool.grid, first=first) for first in _BOTH for pool in once))  # type: ignore[arg-type]
 
     @property
     def grids(self) -> tuple[tuple[int, int], ...]:

@@ -49,6 +49,9 @@ class MaxProducts(Pooling):
     def width(self, outputs: int) -> int:
         return outputs * (outputs + 1) // 2
 
+    def multiplied(self, outputs: int) -> int:
+        return outputs
+
     def products(self, outputs: int) -> int:
         return outputs * (outputs + 1) // 2
 

@@ -92,8 +92,11 @@ class SecondOrder(Pooling):
     def names(self, outputs: list[str]) -> list[str]:
         return [f"{a}*{b}" for i, a in enumerate(outputs) for b in outputs[i:]]
 
-    def products(self, outputs: int) -> int:
-        return outputs * outputs
+    def multiplied(self, outputs: int) -> int:
+        return outputs
+
+    def roots_of(self, outputs: int) -> int:
+        return outputs if self.normalize in ("root", "log") else 0
 
     def fitted_to(self, positions: tuple[int, int], *, clip: bool = False) -> Self:
         return self.but(grid=self.first_order().fitted_to(positions, clip=clip).grid)

@@ -1,9 +1,9 @@
 """`select`: one function for all ways to choose K of M codes.
 
-C : (M, M) covariance of pooled activations    selected : (K,) ascending    cluster : (M,)
+C : (M, M) covariance of pooled activations    selected : (K,)    cluster : (M,)
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,7 @@ class Propagation:
 class Selection:
     """K of M codes.
 
-    selected : (K,) ascending indices    n_candidates : M
+    selected : (K,) indices, ascending but for some that lead    n_candidates : M
     label : (M,) for each code the rank in `selected` of the one that represents it; None in a model that was saved slim
     propagation : how the messages went, for `affinity` and `authors`; None where there was nothing to choose
     """
@@ -69,6 +69,17 @@ class Selection:
     def cluster(self) -> Array | None:
         """(M,) for each code the index of the one that represents it."""
         return None if self.label is None else self.selected[self.label]
+
+    def led_by(self, ranks: Array) -> "Selection":
+        """The same with some of the codes selected before the others, by their ranks in `selected`.
+
+        >>> found = Selection(np.array([2, 5, 7]), 8, np.array([0, 0, 0, 1, 1, 1, 2, 2])).led_by(np.array([1]))
+        >>> found.selected, found.cluster
+        (array([5, 2, 7]), array([2, 2, 2, 5, 5, 5, 7, 7]))
+        """
+        order = np.concatenate([ranks, np.delete(np.arange(len(self.selected)), ranks)])
+        label = None if self.label is None else np.argsort(order)[self.label]
+        return replace(self, selected=self.selected[order], label=label)
 
 
 def has_variance(C: Array) -> Array:

@@ -100,7 +100,7 @@ def test_what_is_written(arguments, expected):
         ("projection", ("nystrom", "pca", None)),
         ("dictionary", ("kmeans", "centroids", "spherical", "omp1", "patches", "gaussian", "online", "convolutional", "axes")),
         ("encoder", ("auto", "threshold", "triangle", "nearest", "llc", "omp", "lasso", "linear")),
-        ("pooling", ("auto", "average", "max", "sum", "rms", "both", "second_order", "max_products")),
+        ("pooling", ("auto", "average", "max", "sum", "rms", "both", "second_order", "both_orders", "max_products")),
         ("symmetry", ("auto", "mirror", "dihedral", None)),
         ("dictionary__init", ("patches", "noise")),
         ("descriptor__contrast", ("std", "variance", None)),
@@ -312,7 +312,7 @@ def test_arrays_and_tables(made, poolwise, tmp_path, three_classes):
         (["--rank", "few"], "'few' is not a valid integer"),
         (["--alpha", "0.25,0.25"], "--alpha must be a number, or 1 to 16 different ones"),
         (["--alpha", "0.25,"], "'' is not a valid float"),
-        (["--normalize", "root"], "--normalize is for --pool second_order; got --pool auto"),
+        (["--normalize", "root"], "--normalize is for --pool second_order or both_orders; got --pool auto"),
         (
             ["--codes", "8", "--candidates", "16", "--selection", "supervised", "--super-patches", "99"],
             "--selection supervised looks at whole images with their labels; give --super-patches none",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from poolwise import KMeans, Patches, Pool, PooledFeatures, Threshold, load, save
+from poolwise import BothOrders, KMeans, Patches, Pool, PooledFeatures, Threshold, load, save
 from poolwise.method.recipe import Recipe
 from poolwise.modelfile import describe
 
@@ -136,7 +136,18 @@ def test_an_open_pooling_comes_back_from_a_file(images, labels, tmp_path, poolin
     assert again.transform(images).tobytes() == model.transform(images).tobytes()
 
 
-def test_choosing_again(model, images, labels, tmp_path):
+def test_choosing_again_with_images_where_outputs_are_multiplied(model, images):
+    assert isinstance(model.layer_.pooling, BothOrders)
+    with pytest.raises(ValueError, match=r"pooling='both_orders' .* reselect\(images, \.\.\.\)"):
+        model.reselect()
+    same_again = model.reselect(images)
+    assert same_again.transform(images).tobytes() == model.transform(images).tobytes()
+    fewer = model.reselect(images, n_codes=4)
+    assert len(fewer.codes_) == fewer.layer_.pooling.pairs == 4
+
+
+def test_choosing_again(images, labels, tmp_path):
+    model = PooledFeatures(**SMALL, pooling=Pool("average", grid="auto")).fit(images, labels)
     same_again = model.reselect()
     assert same_again.selected_.tolist() == model.selected_.tolist()
     assert same_again.transform(images).tobytes() == model.transform(images).tobytes()

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 import poolwise
 from poolwise import (
     ZCA,
+    BothOrders,
     KMeans,
     LinearSVM,
     Nearest,
@@ -64,6 +65,7 @@ OBJECTS = {
     ("pooling", "rms"): Pool("rms", grid=2),
     ("pooling", "both"): Pool("both", grid=2),
     ("pooling", "second_order"): SecondOrder(grid=2, normalize="root", offset=0.1),
+    ("pooling", "both_orders"): BothOrders(grid=2, pairs=64, first="average", normalize="root", offset=0.1),
     ("pooling", "max_products"): MaxProducts(grid=2),
     ("scale", "shared"): Standardize("shared", offset=0.01),
     ("scale", "cell"): Standardize("cell", offset=0.01),

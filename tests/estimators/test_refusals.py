@@ -89,7 +89,7 @@ def test_wrong_images_get_an_error_that_says_what_was_given(images, message):
         ({"encoder": "soft"}, "encoder must be one of"),
         (
             {"pooling": "mean"},
-            "pooling must be one of 'auto', 'average', 'max', 'sum', 'rms', 'both', 'second_order', 'max_prod",
+            "pooling must be one of 'auto', 'average', 'max', 'sum', 'rms', 'both', 'second_order', 'both_orders', 'max_prod",
         ),
         ({"pooling": Pool("mean", grid=2)}, "how must be one of 'auto', 'average', 'max'"),
         ({"scale": "code"}, "scale must be one of"),

@@ -396,7 +396,7 @@ def test_parameters_of_format_1_become_those_of_parts(golden, tmp_path):
         (lambda d, a: a.update({"features.covariance": a["features.covariance"][:-1]}), "its parameters want"),
         (put("selected", -1, 6), "'features.selected' has values out of range"),
         (put("selected", 0, -1), "'features.selected' has values out of range"),
-        (put("selected", slice(None), 2), "'features.selected' does not ascend"),
+        (put("selected", slice(None), 2), "'features.selected' has a number twice"),
         (put("label", 0, 3), "'features.label' has values out of range"),
         (lambda d, a: a["features.label"].__iadd__(1).__imod__(3), "a selected candidate that another one represents"),
         (put("messages_exemplars", -1, 6), "'features.messages_exemplars' has values out of range"),

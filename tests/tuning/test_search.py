@@ -136,7 +136,7 @@ def test_what_memory_does_not_allow_is_left_out_and_the_search_goes_on(small, mo
         return real(setting, *given, **more)
 
     monkeypatch.setattr(evaluate, "learn_bank", learn_bank)
-    search = tune(*small, n_codes=4, trials=6)
+    search = tune(*small, n_codes=4, trials=20)
     assert search.trials
     assert not any(one.setting.is_second_order for one in search.trials)
     assert "the covariance needs more than there is" in {one.reason for one in search.left_out}

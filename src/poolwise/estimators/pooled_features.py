@@ -358,16 +358,10 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HoldsFeatures, HasParts, Tra
         if unknown:
             raise TypeError(f"reselect changes {', '.join(_RESELECTED)}; got {', '.join(sorted(unknown))}")
         candidates = self.require_candidates()
-        pooling, encoder = self.layer_.pooling, self.layer_.encoder
-        if pooling.needs_labels(self.layer_.n_outputs):
-            raise ValueError(f"{pooling!r} has directions that labels predict; fit again")
-        if images is None and candidates.need_images:
-            what = (
-                f"encoder={encoder.word!r} has activations that depend on all codes together"
-                if encoder.coupled
-                else f"pooling={pooling.word!r} has numbers that selection has not seen"
-            )
-            raise ValueError(f"{what}; their scale needs images: reselect(images, ...)")
+        if self.layer_.pooling.needs_labels(self.layer_.n_outputs):
+            raise ValueError(f"{self.layer_.pooling!r} has directions that labels predict; fit again")
+        if images is None and candidates.unknown:
+            raise ValueError(f"{candidates.unknown}; their scale needs images: reselect(images, ...)")
         twin = copy.copy(self).set_params(**changes)
         for name in _RESELECTED[:3]:
             PARAMETERS[name].kind.check(name, getattr(twin, name))
@@ -375,7 +369,7 @@ class PooledFeatures(ShowsItsCodes, WhatWasLearned, HoldsFeatures, HasParts, Tra
         recipe.check_choice()
         if "random_state" in changes:
             candidates = replace(candidates, seed=seed_of(twin.random_state))
-        stages, seen = Stages(bool(self.verbose), "PooledFeatures "), self.look_at(images) if candidates.need_images else None
+        stages, seen = Stages(bool(self.verbose), "PooledFeatures "), self.look_at(images) if candidates.unknown else None
         with here(self.n_jobs) as engine:
             layer, selection = candidates.choose(
                 int(twin.n_codes), twin.selection, twin.projection, engine=engine.local, stages=stages

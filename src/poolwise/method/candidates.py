@@ -53,9 +53,11 @@ class Candidates:
         return self.layer.codes
 
     @property
-    def need_images(self) -> bool:
-        """Whether fewer codes need a scale of their own."""
-        return self.layer.encoder.coupled or self.pooling is not None
+    def unknown(self) -> str | None:
+        """Why the scale of fewer codes does not follow from that of all, so that it needs images; None where it does."""
+        if self.layer.encoder.coupled:
+            return f"encoder={self.layer.encoder.word!r} has activations that depend on all codes together"
+        return None if self.pooling is None else f"pooling={self.pooling.word!r} has numbers that selection has not seen"
 
     @property
     def n_alive(self) -> int:

@@ -73,8 +73,8 @@ def suiting_pooling(
                 update(len(found))
         return found
 
-    alone = [choice for choice in choices if not isinstance(choice, BothOrders)]
-    best, error = _least(alone, errors_of(alone, symmetry))  # choices of one word follow each other
+    first = [choice for choice in choices if not isinstance(choice, BothOrders)] or choices
+    best, error = _least(first, errors_of(first, symmetry))  # choices of one word follow each other
     outputs = layer.encoder.sides * recipe.n_codes
     together = [
         choice

@@ -19,7 +19,7 @@ from poolwise.method.layer import Layer
 from poolwise.method.learning import learn_codes, learn_outputs, learn_with_targets
 from poolwise.method.masked import Masked
 from poolwise.method.nodata import nan_pixels, rows_with_data
-from poolwise.method.pooling import SecondOrder
+from poolwise.method.pooling import BothOrders, SecondOrder
 from poolwise.method.scale import Scale, Standardize
 from poolwise.method.statistics import Moments
 from poolwise.support.blocks import spans
@@ -67,8 +67,8 @@ def _kind(setting: Setting) -> object:
     """What settings must have in common to share an extraction."""
     if setting.directions is not None:
         return setting
-    if setting.is_second_order:  # products of outputs have no sides
-        return setting.bank, setting.pool, setting.alpha, setting.two_sided
+    if setting.is_second_order or setting.pairs is not None:  # products of outputs have no sides
+        return setting.bank, setting.pool, setting.alpha, setting.two_sided, setting.pairs
     return setting.bank
 
 
@@ -99,6 +99,7 @@ def learn_bank(setting: Setting, images: Array, targets: Array | None, *, seed: 
         raise ValueError("selection with labels needs targets")
     one_sided = replace(layer, encoder=Setting(1).encoder, scale=Scale.none(layer.n_cells, M))
     candidates = learn_with_targets(recipe, one_sided, images, targets, seed=seed, engine=engine, stages=stages)
+    candidates = replace(candidates, pooling=BothOrders(1))  # so that the codes whose products may be pooled come first
     chosen = candidates.select(setting.n_codes, "supervised", engine=engine, stages=stages)
     return candidates.layer.keep(chosen.selected, None)
 

@@ -18,7 +18,7 @@ from poolwise.tuning.evaluate import Evaluator
 from poolwise.tuning.limits import Limits
 from poolwise.tuning.result import Trial, best_of, keep
 from poolwise.tuning.settings import Setting
-from poolwise.tuning.space import Space
+from poolwise.tuning.space import OF_DEFAULTS, Space
 from poolwise.tuning.splits import MOST_HELD, Rung, Splits, Task, compare, standard_error
 from poolwise.tuning.store import Store
 
@@ -31,7 +31,8 @@ _IN_TURN = ("patch_size", "symmetry", "n_codes", "whitening_offset", "selection"
 # Shares of the budget after which each phase ends: of seconds, and of trials, which are cheap in the first ones
 _ENDS = {
     "views": (0.08, 0.25),
-    "second order": (0.18, 0.45),
+    "both orders": (0.16, 0.4),
+    "second order": (0.22, 0.5),
     "banks": (0.4, 0.7),
     "combinations": (0.65, 0.85),
     "more combinations": (0.85, 0.9),
@@ -80,6 +81,9 @@ class Phases:
         first = self._first_rung()
         for some in self.space.views(rng):
             self._try("views", some, first)
+        best = self._best(first, False)
+        if best is not None:
+            self._try("both orders", self.space.both_orders(best.setting), first)
         self._try("second order", self._with_directions(self.space.second_order()), first)
         self._banks(first)
         second = self._next_rung(first)
@@ -167,7 +171,7 @@ class Phases:
             return []
         best = max(tried, key=lambda trial: trial.score).setting
         symmetry = max(here, key=lambda trial: trial.score).setting.symmetry
-        usual = self.space.base.but(grid=best.grid, pool=best.pool, alpha=(0.25, 1.0), two_sided=True)
+        usual = self.space.base.but(grid=best.grid, pool=best.pool, pairs=best.pairs, alpha=OF_DEFAULTS, two_sided=True)
         usual = usual.but(selection=self.space.values["selection"][-1])
         return [usual.but(symmetry=one) for one in dict.fromkeys(("mirror", symmetry))]
 

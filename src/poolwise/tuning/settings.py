@@ -9,7 +9,7 @@ from typing import Any
 from poolwise.estimators import PooledFeatures
 from poolwise.method.descriptors import Patches
 from poolwise.method.encoders import Threshold
-from poolwise.method.pooling import POOLINGS, Pool, Pooling, SecondOrder
+from poolwise.method.pooling import POOLINGS, BothOrders, Pool, Pooling, SecondOrder
 from poolwise.method.recipe import Recipe
 from poolwise.method.scale import Standardize
 from poolwise.method.symmetry import SymmetryName
@@ -19,6 +19,7 @@ from poolwise.support.parameters import AUTO
 CANDIDATES_PER_CODE = 4
 FIRST_OFFSET = 0.01  # of the scale of first-order features
 _SECOND = ("root", "power")
+_PRODUCTS = " and products of "
 BANK = ("n_codes", "patch_size", "whitening_offset", "selection", "symmetry")  # what codes and images' responses depend on
 
 _SPELLED: dict[str, tuple[str, Any]] = {
@@ -39,6 +40,7 @@ class Setting:
     selection : "kmeans" for K-means with n_codes codes, "supervised" for n_codes of 4 n_codes candidates, chosen with labels
     scale_offset : added to the variances that features are divided by the roots of
     directions : of second order, numbers that each cell is projected on; None for all
+    pairs : of first order, codes whose products are pooled too; None for first order alone
 
     >>> Setting(50, grid=(1,), pool="max", symmetry="mirror").options
     '--codes 50 --candidates none --pool max --grid 1 --alpha 0.25 --one-sided --patch-size 6 --whitening-offset 0.1
@@ -56,6 +58,7 @@ class Setting:
     selection: str = "kmeans"
     scale_offset: float = FIRST_OFFSET
     directions: int | None = None
+    pairs: int | None = None
 
     @property
     def is_second_order(self) -> bool:
@@ -75,7 +78,14 @@ class Setting:
         grid = list(self.grid) if len(self.grid) > 1 else self.grid[0]
         if self.is_second_order:
             return SecondOrder(grid, self.pool, directions=self.directions)  # type: ignore[arg-type]
+        if self.pairs is not None:
+            return BothOrders(grid, self.pairs, self.pool)  # type: ignore[arg-type]
         return Pool(self.pool, grid)  # type: ignore[arg-type]
+
+    @property
+    def multiplied(self) -> int:
+        """How many outputs are multiplied with each other."""
+        return self.pooling.multiplied(self.encoder.sides * self.n_codes)
 
     @property
     def n_candidates(self) -> int | None:
@@ -122,7 +132,7 @@ class Setting:
     def _options(self) -> list[tuple[str, bool]]:
         """Each option with its value, and whether that is the default."""
         own, usual = self.recipe(), PooledFeatures().recipe
-        word = "second_order" if self.is_second_order else self.pool
+        word = self.pooling.word
         pooling = POOLINGS.switched(usual.pooling, word)
         encoder = Threshold.of_word(AUTO).decided(pairs=self.is_second_order)
         M = self.n_candidates
@@ -135,6 +145,9 @@ class Setting:
             found.append((f"--normalize {self.pool}", pooling.normalize == self.pool))
             directions = "none" if self.directions is None else self.directions
             found.append((f"--directions {directions}", pooling.directions == self.directions))
+        if isinstance(pooling, BothOrders):
+            found.append((f"--pairs {self.pairs}", pooling.pairs == self.pairs))
+            found.append((f"--first-order {self.pool}", pooling.first == self.pool))
         same_grid = not pooling.is_open and pooling.grids == own.pooling.grids
         found.append((f"--grid {','.join(map(str, self.grid))}", same_grid))
         found.append((f"--alpha {','.join(f'{alpha:g}' for alpha in self.alpha)}", encoder.thresholds == self.alpha))
@@ -154,6 +167,7 @@ class Setting:
         """
         chosen = "" if self.n_candidates is None else f" of {self.n_candidates}"
         kind = f"second order ({self.pool})" if self.is_second_order else self.pool
+        kind += f"{_PRODUCTS}{self.pairs}" * (self.pairs is not None)
         parts = [f"{self.n_codes}{chosen} codes", kind, f"grid {','.join(map(str, self.grid))}"]
         parts += [f"{self.directions} directions"] * (self.directions is not None)
         parts += ["two sides"] * self.two_sided
@@ -172,10 +186,12 @@ class Setting:
         --whitening-offset 0.1 --scale-offset 0.01 --symmetry none'
         """
         codes, kind, *parts = words.split(", ")
+        kind, _, pairs = kind.partition(_PRODUCTS)
         found: dict[str, Any] = {
             "n_codes": int(codes.split()[0]),
             "selection": "supervised" if " of " in codes else "kmeans",
             "pool": kind.removeprefix("second order (").removesuffix(")"),
+            "pairs": int(pairs) if pairs else None,
         }
         for part in parts:
             name, _, value = part.partition(" ")

@@ -23,6 +23,7 @@ FACTORS = {
     "symmetry": "symmetry",
     "selection": "selection",
     "n_codes": "codes",
+    "pairs": "products",
     "scale_offset": "scale offset",
 }
 OF_BANKS = ("patch_size", "symmetry", "whitening_offset", "selection")  # in the order in which they are searched
@@ -30,7 +31,9 @@ _PATCH_SIZES = (3, 4, 6, 8, 12, 16, 24, 32)
 _LARGEST_SMALL_PATCH, _SHARE_OF_SIDE = 8, 8
 _GRIDS = ((2,), (1,), (3,), (4,), (5,), (1, 2), (1, 2, 4))
 _SECOND_GRIDS = ((2,), (1,))
+OF_DEFAULTS = (0.25, 1.0)  # thresholds
 _HOW = ("average", "max", "both")
+_PAIRS, _GRIDS_OF_PAIRS, _HOW_OF_PAIRS = (64, 100), ((1,), (2,)), ("average", "max")
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,12 @@ class Space:
                 yield setting
 
     def allows(self, setting: Setting) -> bool:
-        """Whether the images do, and whether second order multiplies no more outputs than there may be codes."""
+        """Whether the images do, and whether second order multiplies no more outputs than there may be codes.
+
+        Products next to first order are for few cells: there are many of them.
+        """
+        if setting.pairs is not None and (setting.grid not in _GRIDS_OF_PAIRS or setting.pool not in _HOW_OF_PAIRS):
+            return False
         most = max(self.second["n_codes"])
         small = not setting.is_second_order or setting.encoder.sides * setting.n_codes <= max(most, 2)
         return small and fits(setting, self.image_shape)
@@ -71,7 +79,7 @@ class Space:
     def views(self, rng: np.random.Generator) -> tuple[list[Setting], list[Setting]]:
         """All settings of first order with the base's bank: those that differ in one factor, and the rest at random."""
         base = self.base
-        fixed = {name: values[:1] if name in OF_BANKS else values for name, values in self.values.items()}
+        fixed = {name: values[:1] if name in (*OF_BANKS, "pairs") else values for name, values in self.values.items()}
         return _nearest_first(list(self.all_of(fixed)), base, rng)
 
     def beside(self, setting: Setting, name: str) -> list[Setting]:
@@ -84,9 +92,25 @@ class Space:
             others = [one.but(two_sided=False) for one in others if one.n_codes > setting.n_codes] + others
         return [other for other in others if self.allows(other)]
 
+    def both_orders(self, like: Setting) -> list[Setting]:
+        """Settings of both orders: as the defaults have them, with other grids and pooling, and with more products.
+
+        like : of first order, whose pooling and bank are tried first
+        """
+        most = {name: getattr(like, name) for name in (*OF_BANKS, "n_codes", "scale_offset")}
+        hows = dict.fromkeys(how for how in (like.pool, *_HOW_OF_PAIRS) if how in _HOW_OF_PAIRS)
+        grids = dict.fromkeys(grid for grid in (like.grid, *_GRIDS_OF_PAIRS) if grid in _GRIDS_OF_PAIRS)
+        found = [
+            Setting(**most, grid=grid, pool=how, alpha=OF_DEFAULTS, two_sided=True, pairs=pairs)
+            for pairs in self.values["pairs"][1:]
+            for how in hows
+            for grid in grids
+        ]
+        return [setting for setting in found if self.allows(setting)]
+
     def second_order(self) -> list[Setting]:
         """Settings of second order with the base's patches and symmetry: the base, and those that differ in one factor."""
-        names = [name for name in self.second if name not in (*OF_BANKS, "n_codes")]
+        names = [name for name in self.second if name not in (*OF_BANKS, "n_codes", "pairs")]
         return [self.second_base, *(other for name in names for other in self.beside(self.second_base, name))]
 
 
@@ -113,13 +137,14 @@ def make_space(image_shape: tuple[int, int, int], n_codes: int, *, with_labels: 
         "n_codes": (n_codes,),
         "grid": tuple(grids),
         "pool": _HOW,
-        "alpha": ((0.25,), (0.1,), (0.25, 1.0)),
+        "alpha": ((0.25,), (0.1,), OF_DEFAULTS),
         "two_sided": (False, True),
         "patch_size": tuple(sizes),
         "whitening_offset": (0.1, 0.03, 0.3),
         "symmetry": symmetries,
         "selection": ("kmeans", "supervised") if with_labels else ("kmeans",),
         "scale_offset": (FIRST_OFFSET,),
+        "pairs": (None, *dict.fromkeys(min(pairs, n_codes) for pairs in _PAIRS)),
     }
     fewer = dict.fromkeys(max(1, count) for count in (n_codes // 4, n_codes // 2, n_codes))
     second = values | {
@@ -128,6 +153,7 @@ def make_space(image_shape: tuple[int, int, int], n_codes: int, *, with_labels: 
         "pool": ("root", "power"),
         "alpha": ((0.25,), (0.1,)),
         "scale_offset": (1e-3, 1e-5),
+        "pairs": (None,),
     }
     return Space(image_shape, values, second)
 

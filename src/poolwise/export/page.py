@@ -17,7 +17,7 @@ from poolwise.report.html import as_data, as_utf8, own, render
 from poolwise.report.words import parameters
 from poolwise.support.files import replacing
 
-_WORKER = ("product.js", "roots.js", "bands.js", "numerics.js", "pixels.js", "worker.js")
+_WORKER = ("product.js", "cells.js", "roots.js", "bands.js", "numerics.js", "pixels.js", "worker.js")
 _KINDS = {1: "grey", 3: "colour"}
 
 

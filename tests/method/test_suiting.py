@@ -147,6 +147,14 @@ def test_products_where_they_say_more(engine, monkeypatch):
     assert isinstance(chosen(images, targets, engine, Pool("average", "auto")), Pool)  # first order was asked for
 
 
+def test_progress_counts_on_from_one_question_to_the_next(engine):
+    images, targets = data(square_at, 4)
+    recipe, counts = replace(RECIPE, pooling=OPEN, symmetry="auto"), []
+    layer = codes_of(recipe, images, engine)
+    suiting_pooling(recipe, layer, images, targets, engine=engine, update=lambda done, note="": counts.append(done))
+    assert counts == list(range(1, 11))  # seven of first order, two with products, and the mirror image
+
+
 def test_the_same_choice_on_any_number_of_threads():
     images, targets = data(square_at, 4)
     recipe = replace(RECIPE, pooling=OPEN).fitted_to(images.shape[1:])

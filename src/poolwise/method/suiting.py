@@ -62,15 +62,19 @@ def suiting_pooling(
     if not layer.encoder.coupled:
         layer = layer.keep(np.arange(min(_MOST_CODES, len(layer.codes))), None)
 
+    done = 0
+
     def errors_of(some: Sequence[Pooling], symmetry: SymmetryName) -> list[float]:
         found: list[float] = []
+        nonlocal done
         for how in dict.fromkeys(choice.word for choice in some):
             same = [choice for choice in some if choice.word == how]
             pooled = _pooled(replace(layer, symmetry=symmetry), same, images, rows, engine)
             for choice in same:
                 cells, pooled = pooled[:, : choice.n_cells], pooled[:, choice.n_cells :]
                 found.append(left_out_error(_standardized(cells, recipe), T, engine.local))
-                update(len(found))
+                done += 1
+                update(done)
         return found
 
     first = [choice for choice in choices if not isinstance(choice, BothOrders)] or choices

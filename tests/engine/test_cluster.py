@@ -17,9 +17,9 @@ from poolwise.engine.errors import ClusterError
 from poolwise.engine.threads import HeldArray, Threads
 from poolwise.images import ImageError
 from poolwise.images.mirrored import Mirrored
-from poolwise.images.rows import RowsOf
 from poolwise.method.dictionaries.kmeans import learn_dictionary
 from poolwise.method.statistics import moments_of_rows
+from poolwise.support.rows import RowsOf
 
 from small import write_pngs
 

@@ -137,7 +137,7 @@ def test_a_stack_and_its_classifier_give_the_same_bits(client, images, labels):
 def test_any_number_of_workers_gives_the_same_bits(client, images, labels):
     expected = learned(PAPER, images, labels)[1]
     try:
-        for count in (1, 3):
+        for count in (1, 3, 5):
             client.cluster.scale(count)
             client.wait_for_workers(count)
             with poolwise.cluster(client):

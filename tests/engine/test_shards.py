@@ -18,7 +18,7 @@ distributed = pytest.importorskip("distributed", reason="Dask is not installed: 
 
 @pytest.fixture(scope="module")
 def client():
-    """A process, to which the first test adds two."""
+    """A process, to which the first test adds others."""
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as workers,
         distributed.Client(workers) as client,
@@ -58,7 +58,7 @@ def test_a_classifier_has_the_same_bits_on_any_number_of_workers(client, small, 
     X = model.transform(images)
     one, many = LinearSVM(class_weight="balanced"), LinearSVMCV(np.array([0.01]), cv=2)
     expected = learned(one, X, labels, weight), learned(many, X, labels, weight)
-    for count in (1, 2, 3):
+    for count in (1, 2, 5):
         client.cluster.scale(count)
         client.wait_for_workers(count)
         with poolwise.cluster(client):
@@ -69,6 +69,7 @@ def test_a_classifier_has_the_same_bits_on_any_number_of_workers(client, small, 
                 for ours, theirs in zip(learned(svm, held, labels, weight), bits, strict=True):
                     assert np.array_equal(ours, theirs)
             assert np.array_equal(one.predict(held), one.predict(X))
+    client.cluster.scale(3)
 
 
 @pytest.mark.cluster

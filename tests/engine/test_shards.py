@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -81,7 +82,7 @@ def test_a_worker_that_dies_changes_no_bit(client, small, images, labels, model)
         held = model.hold(images)
         for moment in (0.1, 1.0, 2.0):
             pid = min(nanny.pid for nanny in client.cluster.workers.values() if nanny.pid)
-            killer = threading.Timer(moment, os.kill, (pid, signal.SIGKILL))
+            killer = threading.Timer(moment, kill, (pid,))
             killer.start()
             found = learned(LinearSVM(), held, labels, None)
             killer.join()
@@ -144,3 +145,8 @@ def test_sums_are_those_of_shards_in_their_order(small, n):
             shards.append(sum((beside[:, some] @ X[some]).astype(np.float64) for some in rows))
         groups.append(sum(shards))
     assert np.array_equal(found, sum(groups))
+
+
+def kill(pid):
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)

@@ -56,6 +56,7 @@ def numbers(piece: int, count: int) -> np.ndarray:
 def measured_costs(images: np.ndarray) -> Costs:
     """Of this machine, on one thread, and of Dask with one worker process."""
     work, M = Work(len(images), CODES, CANDIDATES, PATCHES, ROUNDS), CANDIDATES
+    features().fit(images[:500])  # compile
     fitted = features().fit(images)
     plain = PooledFeatures.preset("jia2012", n_codes=M, n_candidates=None, n_patches=4000, dictionary__max_iter=1, n_jobs=1)
     ready, block = prepare(plain.fit(images).layer_), images[: work.images_per_block]

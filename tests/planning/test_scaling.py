@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -155,3 +156,12 @@ def test_a_cluster_gets_the_tasks_that_are_simulated(photos, monkeypatch):
     assert counted["from_array"] == math.ceil(40_000 / 4096)
     assert counted["normalize_contrast"] == counted["moments"] == chunks_of(40_000, 16384, 1)
     assert 2 * counted["rows"] + counted["part"] + counted["add"] == on_workers
+
+
+def test_the_table_of_the_docs_is_what_is_predicted():
+    docs = Path(__file__).parents[2] / "docs" / "scale.md"
+    lines = docs.read_text(encoding="utf-8").splitlines()
+    for images, workers in ((10**7, 100), (10**7, 1000), (10**9, 100), (10**9, 1000)):
+        found = predict(Work(images), workers, scaling.MEASURED)
+        seconds = (found["dictionary"], found["covariance"], found["selection"], sum(found.values()))
+        assert f"| {images:,} | {workers:,} | " + " | ".join(f"{one:,.0f}" for one in seconds) + " |" in lines

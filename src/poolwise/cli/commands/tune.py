@@ -132,29 +132,28 @@ def command(ctx: click.Context, /, **given: Any) -> None:
             store=given["store"],
             stages=stages,
         )
-    if given["plot"] is not None:
-        from poolwise.tuning.plot import draw_search
+        if given["plot"] is not None:
+            from poolwise.tuning.plot import draw_search
 
-        with replacing(given["plot"]) as temporary:
-            draw_search(search).savefig(temporary, format="png")
-    result = search.to_json() | {"fit": _fit_line(reading, search, seed, given["target"])}
-    result["plot"] = None if given["plot"] is None else str(given["plot"])
-    if not given["as_json"]:
-        _show(search, result)
-    if search.interrupted:
+            with replacing(given["plot"]) as temporary:
+                draw_search(search).savefig(temporary, format="png")
+        result = search.to_json() | {"fit": _fit_line(reading, search, seed, given["target"])}
+        result["plot"] = None if given["plot"] is None else str(given["plot"])
+        if not given["as_json"]:
+            _show(search, result)
+        if search.interrupted:
+            if given["as_json"]:
+                print_json(result)
+            say("interrupted: this is the best so far" + ", and no model was fitted" * (output is not None))
+            ctx.exit(_INTERRUPTED)
+        if output is not None:
+            fitted = _fit(search, images, reading, given, ctx.obj or "poolwise tune", result, stages)
+            if not given["as_json"]:
+                echo()
+                show(fitted)
+            result["model"] = fitted
         if given["as_json"]:
             print_json(result)
-        say("interrupted: this is the best so far" + ", and no model was fitted" * (output is not None))
-        ctx.exit(_INTERRUPTED)
-    if output is not None:
-        with on_cluster(given["cluster"], stages):
-            fitted = _fit(search, images, reading, given, ctx.obj or "poolwise tune", result, stages)
-        if not given["as_json"]:
-            echo()
-            show(fitted)
-        result["model"] = fitted
-    if given["as_json"]:
-        print_json(result)
 
 
 def _reading(reading: Reading, target: str | None) -> Reading:

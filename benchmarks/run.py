@@ -13,6 +13,7 @@ import extraction
 import folder
 import memory
 import parts
+import scaling
 import selection
 import svm
 
@@ -36,7 +37,9 @@ BENCHMARKS: dict[str, Callable[[], dict[str, object]]] = {
     "svm-wide-memory": partial(svm.memory, 5_994, 12_800),
     "memory-transform": partial(memory.run, "transform"),
     "memory-fit": partial(memory.run, "fit"),
+    "memory-cluster": memory.cluster,
     "folder": folder.run,
+    "scaling": scaling.run,
 }
 
 

@@ -8,7 +8,7 @@ from sklearn.metrics import confusion_matrix
 from poolwise import LinearSVM, method
 from poolwise.analysis import accuracy
 from poolwise.analysis.accuracy import Accuracy, class_numbers, margin_blocks, measure_accuracy, spelled
-from poolwise.images.rows import RowsOf
+from poolwise.support.rows import RowsOf
 
 
 @pytest.fixture

@@ -1,10 +1,15 @@
 """--cluster: the same results from worker processes, and errors in words."""
 
 import importlib.util
+import json
+from functools import partial
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+
+from poolwise import PooledFeatures
+from poolwise.engine.current import current_client
 
 from small import QUICK
 
@@ -73,3 +78,34 @@ def test_without_dask_the_extra_is_named(poolwise, made, monkeypatch):
     done = poolwise("predict", made.model, made.test, "--cluster", "local:2")
     assert done.code == 2
     assert "pip install 'poolwise[dask]'" in done.err
+
+
+def test_tune_gives_the_same_search_and_model(poolwise, made, tmp_path, address, monkeypatch):
+    monkeypatch.setattr("poolwise.tuning.banks.PATCHES", 1500)
+    monkeypatch.setattr("poolwise.tuning.splits.ENOUGH_HELD", 1)
+    monkeypatch.setattr("poolwise.tuning.settings.PooledFeatures", partial(PooledFeatures, n_patches=3000))
+    found = []
+    for name, words in (("here", ()), ("there", ("--cluster", address))):
+        output = tmp_path / f"{name}.safetensors"
+        done = poolwise("tune", made.train, "--codes", "6", "--trials", "2", "--json", "-o", output, "--quiet", *words)
+        assert done.code == 0, done.err
+        result = json.loads(done.out)
+        arrays = {key: value.tobytes() for key, value in load_file(output).items()}
+        found.append((result["options"], [trial["score"] for trial in result["trials"]], arrays))
+    assert found[0] == found[1]
+
+
+def test_reproduce_works_on_the_cluster_with_images_in_the_store(poolwise, tmp_path, address, monkeypatch):
+    """That its cells are the same: tests/engine/test_searches.py."""
+    seen = []
+
+    def run(chosen, store, settings, *more, **how):
+        seen.append((current_client.get() is not None, settings.folder))
+        assert settings.folder is None or settings.folder.parent == tmp_path / "store"
+
+    monkeypatch.setattr("poolwise.reproduction.running.run", run)
+    words = ("reproduce", "fig-starting-size", "--quick", "--quiet", "--store", tmp_path / "store", "--json")
+    assert poolwise(*words).code == poolwise(*words, "--cluster", address).code == 0
+    assert [there for there, _ in seen] == [False, True]
+    assert seen[0][1] is None
+    assert not list((tmp_path / "store").glob("images-*"))

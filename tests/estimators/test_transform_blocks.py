@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_info
 
 from poolwise import Pool, PooledFeatures, Threshold
-from poolwise.images.rows import RowsOf
+from poolwise.support.rows import RowsOf
 
 from settings import QUICK, paper_features
 

@@ -6,7 +6,7 @@ import tifffile
 
 from poolwise import KMeans, PooledFeatures, open_images
 from poolwise.images.mirrored import Mirrored
-from poolwise.images.rows import RowsOf
+from poolwise.support.rows import RowsOf
 
 from settings import paper_features
 

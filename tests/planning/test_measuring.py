@@ -8,8 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 from poolwise import ZCA, KMeans, LinearSVM, Pool, PooledFeatures, SecondOrder, Threshold
 from poolwise.analysis.cost import nominal_milliseconds
 from poolwise.estimators.linear_svm import GammaWarning
-from poolwise.images.rows import RowsOf
 from poolwise.planning.measuring import Curve, Task, doubts, fit_cost, hold_out, measure
+from poolwise.support.rows import RowsOf
 
 from settings import paper_features
 

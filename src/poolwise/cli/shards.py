@@ -50,7 +50,7 @@ def write_shards(
     """Compute the shards that are not there yet: how many they are, and how many there are in all."""
     import numpy as np
 
-    from poolwise.images.rows import RowsOf
+    from poolwise.support.rows import RowsOf
 
     size, kind = max(1, min(len(images), _BYTES_PER_SHARD // (4 * n_features))), format_of(folder)
     about = {"model": _digest(model), "images": _digest_of_names(images), "rows": len(images), "features": n_features}

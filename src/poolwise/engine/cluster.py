@@ -35,6 +35,7 @@ _GROUPS_AHEAD = 2
 _SAMPLES_PER_CHUNK = 4096
 _CHUNKS_PER_THREAD, _CHUNKS_SENT_TOGETHER = 4, 128
 _IMAGE_AXES = 4
+_IMAGES_KEPT = 4  # arrays and sources: a search has other ones every few trials
 
 
 class Cluster:
@@ -59,7 +60,7 @@ class Cluster:
     def __init__(self, client: Client, n_jobs: int | None = None) -> None:
         self.client = client
         self._threads = Threads(n_jobs)
-        self._sent: list[tuple[Any, Future]] = []  # images, once for all that is done with them
+        self._sent: deque[tuple[Any, Future]] = deque(maxlen=_IMAGES_KEPT)  # once for all that is done with them
 
     @property
     def local(self) -> Threads:

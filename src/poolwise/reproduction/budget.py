@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
+from poolwise.engine.current import here
 from poolwise.engine.threads import Threads
 from poolwise.estimators import LinearSVM, LinearSVMCV
 from poolwise.estimators.linear_svm import LinearClassifier
@@ -137,7 +138,7 @@ class Source:
 
     def _learn(self, M: int) -> Layer:
         recipe = replace(self.recipe, n_codes=M)
-        with Threads(self.n_jobs) as engine:
+        with here(self.n_jobs) as engine:
             rng = np.random.default_rng(seed_of(self.seed))
             return learn_codes(recipe, self.data.train, rng=rng, engine=engine, stages=_SILENT)[1]
 
@@ -153,7 +154,7 @@ class Source:
 
     def _judged(self, data: Data) -> Candidates:
         layer, targets = self.candidate_layer, as_targets(data.train_labels, len(data.train))
-        with Threads(self.n_jobs) as engine:
+        with here(self.n_jobs) as engine:
             return learn_with_targets(
                 self.recipe, layer, data.train, targets, seed=seed_of(self.seed), engine=engine, stages=_SILENT
             )
@@ -168,8 +169,8 @@ class Source:
             base = self._learn(K)
         else:
             candidates = self.candidates if data is None else self._judged(data)
-            with Threads(self.n_jobs) as engine:
-                chosen = candidates.select(K, row.selection, engine=engine, stages=_SILENT)
+            with here(self.n_jobs) as engine:
+                chosen = candidates.select(K, row.selection, engine=engine.local, stages=_SILENT)
             base = candidates.layer.keep(chosen.selected, None)
         pooling = row.pooling.fitted_to(base.positions)
         unknown = Scale.none(pooling.n_cells, pooling.width(row.encoder.sides * K))
@@ -179,7 +180,7 @@ class Source:
             targets = as_targets(given.train_labels, len(given.train))
             targets[[] if held is None else held] = np.nan
         seed, recipe = seed_of(self.seed), replace(self.recipe, scale=Standardize(offset=row.scale_offset))
-        with Threads(self.n_jobs) as engine:
+        with here(self.n_jobs) as engine:
             layer, X = learn_outputs(
                 recipe, layer, given.train, True, seed=seed, targets=targets, engine=engine, stages=_SILENT
             )
@@ -192,7 +193,8 @@ class Source:
         return [layer for layer, _ in learned], _side_by_side([X for _, X in learned])
 
     def _features(self, layers: list[Layer], images: Array) -> Array:
-        with Threads(self.n_jobs) as engine:
+        mirrored = not images.flags.c_contiguous  # such a view has no name to travel by
+        with Threads(self.n_jobs) if mirrored else here(self.n_jobs) as engine:
             return _side_by_side([extract(prepare(layer), images, engine=engine, stages=_SILENT) for layer in layers])
 
     def measured(self, row: Setting) -> dict[str, Any]:

@@ -3,15 +3,18 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.format import open_memmap
 
 from poolwise.datasets import fetch_cifar10, fetch_cub200, fetch_stl10, load_photos
 from poolwise.datasets.eurosat import read_packed
 from poolwise.datasets.home import data_folder
 from poolwise.estimators import PooledFeatures
 from poolwise.method.pooling import Pool
+from poolwise.support.files import replacing
 from poolwise.support.types import Array
 
 Home = str | os.PathLike[str] | None
@@ -43,6 +46,18 @@ class Data:
         learn = None if self.learn is None else self.learn[:: max(1, len(self.learn) // QUICK_TRAIN)]
         folds = tuple(np.flatnonzero(np.isin(train, fold)) for fold in self.folds)
         return Data(self.train[train], self.train_labels[train], self.test[test], self.test_labels[test], learn, folds)
+
+    def stored(self, folder: Path) -> "Data":
+        """The same with images as maps of files in a folder, which travel to other processes as names."""
+        learn = None if self.learn is None else _mapped(folder / "learn.npy", self.learn)
+        train, test = _mapped(folder / "train.npy", self.train), _mapped(folder / "test.npy", self.test)
+        return replace(self, train=train, test=test, learn=learn)
+
+
+def _mapped(path: Path, images: Array) -> Array:
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.save(file, images)
+    return np.asarray(open_memmap(path, mode="r"))
 
 
 @dataclass(frozen=True)
@@ -161,11 +176,15 @@ def protocol_here(dataset: str, home: Home) -> str:
 
 @dataclass
 class Settings:
-    """What holds for a whole run: where data is, threads, whether stages show their progress."""
+    """What holds for a whole run: where data is, threads, whether stages show their progress.
+
+    folder : where images are stored for the workers of a cluster, which must see it; None without one
+    """
 
     home: Home = None
     n_jobs: int | None = None
     verbose: bool = False
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         self._loaded: tuple[str, bool, Data] | None = None
@@ -175,5 +194,6 @@ class Settings:
         if self._loaded is None or self._loaded[:2] != (dataset, quick):
             self._loaded = None
             whole = PROTOCOLS[dataset].load(self.home)
-            self._loaded = dataset, quick, whole.quick() if quick else whole
+            whole = whole.quick() if quick else whole
+            self._loaded = dataset, quick, whole if self.folder is None else whole.stored(self.folder)
         return self._loaded[2]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from poolwise.engine.threads import Threads
+from poolwise.engine import Engine
 from poolwise.method.dictionaries import KMeans
 from poolwise.method.extraction import extract, pooled_blocks, prepare
 from poolwise.method.layer import Layer
@@ -24,12 +24,12 @@ from poolwise.method.scale import Scale, Standardize
 from poolwise.method.statistics import Moments
 from poolwise.support.blocks import spans
 from poolwise.support.progress import Stages
-from poolwise.support.types import Array
+from poolwise.support.types import Array, ImageSource
 from poolwise.tuning.settings import Setting
 
 CEILING = 512 << 20  # bytes of the pooled numbers of a group
 PATCHES, PATCHES_PER_CODE, ROUNDS = 30_000, 20, 10  # fewer than a fit takes
-_ROWS_PER_BLOCK = 4096
+_ROWS_PER_BLOCK, _IMAGES_LOOKED_AT_TOGETHER = 4096, 256
 _PARTS = {"average": (0,), "max": (1,), "both": (0, 1)}  # of the outputs of "both": averages, then maxima
 
 
@@ -81,7 +81,9 @@ def _union(a: Setting, b: Setting) -> Setting:
     )
 
 
-def learn_bank(setting: Setting, images: Array, targets: Array | None, *, seed: int, engine: Threads, stages: Stages) -> Layer:
+def learn_bank(
+    setting: Setting, images: Array | ImageSource, targets: Array | None, *, seed: int, engine: Engine, stages: Stages
+) -> Layer:
     """The layer of a setting's codes, still without a scale, learned from few patches.
 
     targets : (n, t) what codes are chosen by, for selection="supervised"
@@ -89,7 +91,7 @@ def learn_bank(setting: Setting, images: Array, targets: Array | None, *, seed: 
     M = setting.n_candidates or setting.n_codes
     recipe = setting.recipe(n_patches=max(PATCHES, PATCHES_PER_CODE * M), dictionary=KMeans(max_iter=ROUNDS))
     recipe = recipe.fitted_to(images.shape[1:])
-    seen = images if nan_pixels(images) is None else Masked(images, "nan")  # patches are drawn where there are data
+    seen = Masked(images, "nan") if _has_nan(images, engine) else images  # patches are drawn where there are data
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* have no patch of ")  # every bank and fold would say so; the fit of the best does
         _, layer = learn_codes(recipe, seen, rng=np.random.default_rng(seed), engine=engine, stages=stages)
@@ -98,10 +100,20 @@ def learn_bank(setting: Setting, images: Array, targets: Array | None, *, seed: 
     if targets is None:
         raise ValueError("selection with labels needs targets")
     one_sided = replace(layer, encoder=Setting(1).encoder, scale=Scale.none(layer.n_cells, M))
-    candidates = learn_with_targets(recipe, one_sided, images, targets, seed=seed, engine=engine, stages=stages)
+    candidates = learn_with_targets(recipe, one_sided, seen, targets, seed=seed, engine=engine, stages=stages)
     candidates = replace(candidates, pooling=BothOrders(1))  # so that the codes whose products may be pooled come first
-    chosen = candidates.select(setting.n_codes, "supervised", engine=engine, stages=stages)
+    chosen = candidates.select(setting.n_codes, "supervised", engine=engine.local, stages=stages)
     return candidates.layer.keep(chosen.selected, None)
+
+
+def _has_nan(images: Array | ImageSource, engine: Engine) -> bool:
+    """Whether any image has pixels without data; only images of real numbers are looked at."""
+    blocks = spans(len(images), _IMAGES_LOOKED_AT_TOGETHER) if images.dtype.kind == "f" else []
+    return any(list(engine.map(_block_has_nan, blocks, images)))
+
+
+def _block_has_nan(rows: slice, images: Array | ImageSource) -> bool:
+    return nan_pixels(np.asarray(images[rows])) is not None
 
 
 def dressed(layer: Layer, setting: Setting) -> Layer:
@@ -111,7 +123,7 @@ def dressed(layer: Layer, setting: Setting) -> Layer:
     return replace(layer, encoder=setting.encoder, pooling=pooling, symmetry=setting.symmetry, scale=nothing, projection=None)
 
 
-def pool_images(layer: Layer, images: Array, *, engine: Threads, stages: Stages) -> Array:
+def pool_images(layer: Layer, images: Array | ImageSource, *, engine: Engine, stages: Stages) -> Array:
     """(n, cells, width) float32 of a layer without a scale."""
     width = layer.pooling.width(layer.n_outputs)
     pooled = np.empty((len(images), layer.n_cells, width), np.float32)
@@ -168,10 +180,19 @@ def columns_of(setting: Setting, union: Setting) -> Array | None:
     return np.concatenate([part * every + outputs for part in parts])
 
 
-def projected(layer: Layer, setting: Setting, images: Array, n: int, *, seed: int, engine: Threads, stages: Stages) -> Array:
-    """The features of a setting with directions, which are learned from the first n images."""
+def projected(
+    layer: Layer,
+    setting: Setting,
+    images: Array | ImageSource,
+    first: Array | ImageSource,
+    *,
+    seed: int,
+    engine: Engine,
+    stages: Stages,
+) -> Array:
+    """The features of a setting with directions, which are learned from `first`, the first of the images."""
     if not isinstance(layer.pooling, SecondOrder):
         raise ValueError("directions are of second-order pooling")
     recipe = setting.recipe().fitted_to(images.shape[1:])
-    layer, _ = learn_outputs(recipe, layer, images[:n], False, seed=seed, engine=engine, stages=stages)
+    layer, _ = learn_outputs(recipe, layer, first, False, seed=seed, engine=engine, stages=stages)
     return extract(prepare(layer), images, engine=engine, stages=stages)

@@ -6,12 +6,14 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from poolwise.engine.threads import Threads
+from poolwise.engine import Engine
 from poolwise.estimators.targets import as_targets
 from poolwise.method.layer import Layer
+from poolwise.support.mapped import as_mapped
 from poolwise.support.parameters import ParameterError
 from poolwise.support.progress import Stages, Update
-from poolwise.support.types import Array
+from poolwise.support.rows import RowsOf
+from poolwise.support.types import Array, ImageSource
 from poolwise.tuning.banks import Group, dressed, group, learn_bank, pool_images, projected, view
 from poolwise.tuning.cost import Pace, nominal_bank, nominal_classifier, nominal_milliseconds, nominal_ridge
 from poolwise.tuning.scoring import classify, classify_by_ridge, regress
@@ -33,11 +35,14 @@ class Evaluator:
         How long things took, compared with what was expected.
     """
 
-    def __init__(self, task: Task, splits: Splits, *, seed: int, engine: Threads, tell: Callable[[str], None]) -> None:
+    def __init__(self, task: Task, splits: Splits, *, seed: int, engine: Engine, tell: Callable[[str], None]) -> None:
         self.task, self.splits, self.seed, self.engine, self.tell = task, splits, seed, engine, tell
         self.pace = Pace()
         self._rung: Rung | None = None
-        self._pixels: dict[int, Array] = {}
+        self._pixels: dict[int, tuple[Array | ImageSource, Array | ImageSource]] = {}
+        self._travels = not engine.shares_memory and (
+            isinstance(task.images, ImageSource) or as_mapped(task.images) is not None
+        )
         self._layers: dict[object, Layer] = {}
         self._variance = float(np.var(task.labels)) if task.numbers else 1.0
 
@@ -56,30 +61,41 @@ class Evaluator:
         parts: dict[Setting, list[Array]] = {setting: [] for setting in found.settings}
         order = sorted(found.settings, key=lambda one: (one.n_features == found.union.n_features, one.scale_offset))
         for fold in range(rung.folds):
-            pixels, (y, z) = self.pixels(rung, fold), self._labels(rung, fold)
+            (pixels, first), (y, z) = self.pixels(rung, fold), self._labels(rung, fold)
             layer = dressed(self._layer(found.union, rung, fold), found.union)
             pooled = None if found.union.directions is not None else self._pool(layer, found.union, pixels)
             for setting in order:
                 if pooled is None:
                     stages = _Telling(self.tell)
-                    X = projected(layer, setting, pixels, rung.n, seed=self.seed, engine=self.engine, stages=stages)
+                    X = projected(layer, setting, pixels, first, seed=self.seed, engine=self.engine, stages=stages)
                 else:
                     X = view(pooled, setting, found.union, rung.n, overwrite=setting == order[-1])
                 parts[setting].append(self._score(X, y, z, rung))
                 if fold == rung.folds - 1:
                     yield setting, np.concatenate(parts[setting])
 
-    def pixels(self, rung: Rung, fold: int = 0) -> Array:
-        """(n + m, H, W, c): the images to learn from, then those held out."""
+    def pixels(self, rung: Rung, fold: int = 0) -> tuple[Array | ImageSource, Array | ImageSource]:
+        """(n + m, H, W, c): the images to learn from, then those held out; and the first n of these.
+
+        Workers of a cluster open images that have a name; others are read here, and sent.
+        """
         if fold not in self._pixels:
-            self.tell("reading images")
             learn, held = self.splits.folds[fold]
-            rows, place = np.unique(np.r_[learn[: rung.n], held[: rung.m]], return_inverse=True)
-            found = np.asarray(self.task.images[rows])  # files are read from first to last
-            if found.nbytes + sum(kept.nbytes for kept in self._pixels.values()) > _MOST_PIXELS:
-                self._pixels.clear()  # folds of large images are read again
-            self._pixels[fold] = found[place]
+            wanted = np.r_[learn[: rung.n], held[: rung.m]]
+            if self._travels:
+                self._pixels[fold] = RowsOf(self.task.images, wanted), RowsOf(self.task.images, wanted[: rung.n])
+            else:
+                found = self._read(wanted)
+                self._pixels[fold] = found, found[: rung.n]
         return self._pixels[fold]
+
+    def _read(self, wanted: Array) -> Array:
+        self.tell("reading images")
+        rows, place = np.unique(wanted, return_inverse=True)
+        found = np.asarray(self.task.images[rows])  # files are read from first to last
+        if found.nbytes + sum(kept.nbytes for kept, _ in self._pixels.values() if isinstance(kept, np.ndarray)) > _MOST_PIXELS:
+            self._pixels.clear()  # folds of large images are read again
+        return found[place]
 
     def _labels(self, rung: Rung, fold: int) -> tuple[Array, Array]:
         learn, held = self.splits.folds[fold]
@@ -97,7 +113,7 @@ class Evaluator:
         """The codes of a setting, learned from the images to learn from alone."""
         key = _codes_key(setting), fold
         if key not in self._layers:
-            targets, images = None, self.pixels(rung, fold)[: rung.n]
+            targets, images = None, self.pixels(rung, fold)[1]
             if setting.n_candidates is not None:
                 targets = self._targets(self._labels(rung, fold)[0])
             begun = time.perf_counter()
@@ -113,7 +129,7 @@ class Evaluator:
             return ((labels - labels.mean()) / (spread if spread > 0 else 1.0))[:, None]
         return as_targets(labels, len(labels))
 
-    def _pool(self, layer: Layer, union: Setting, pixels: Array) -> Array:
+    def _pool(self, layer: Layer, union: Setting, pixels: Array | ImageSource) -> Array:
         begun = time.perf_counter()
         pooled = pool_images(layer, pixels, engine=self.engine, stages=_Telling(self.tell))
         nominal = nominal_milliseconds(union, self.task.image_shape) * len(pixels) / 1000
@@ -123,10 +139,10 @@ class Evaluator:
     def _score(self, X: Array, y: Array, z: Array, rung: Rung) -> Array:
         begun = time.perf_counter()
         if self.task.numbers:
-            each = regress(X[: rung.n], y, X[rung.n :], z, self._variance, engine=self.engine, tell=self.tell)
+            each = regress(X[: rung.n], y, X[rung.n :], z, self._variance, engine=self.engine.local, tell=self.tell)
         else:
             score = classify if rung.exact else classify_by_ridge
-            each = score(X[: rung.n], y, X[rung.n :], z, engine=self.engine, tell=self.tell)
+            each = score(X[: rung.n], y, X[rung.n :], z, engine=self.engine.local, tell=self.tell)
         self.pace.add(_kind(rung), self._nominal_score(X.shape[1], rung), time.perf_counter() - begun)
         return each
 
@@ -153,7 +169,7 @@ class Evaluator:
         return rung.folds * (codes * ratio("codes") + images * ratio("images") + classifier * ratio(_kind(rung)))
 
 
-def compile_loops(task: Task, *, engine: Threads) -> None:
+def compile_loops(task: Task, *, engine: Engine) -> None:
     """Every kind of trial once on a few of the images: on a new machine loops are compiled, which no budget should pay for."""
     few = np.asarray(task.images[np.arange(min(_FEW, len(task.images)))])
     half = len(few) // 2

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from poolwise.engine.threads import Threads
+from poolwise.engine import Engine
 from poolwise.support.progress import Stages, Update, silent
 from poolwise.support.types import Array
 from poolwise.tuning.budget import Budget
@@ -64,7 +64,7 @@ class Phases:
         store: Store,
         *,
         seed: int,
-        engine: Threads,
+        engine: Engine,
         stages: Stages,
     ) -> None:
         self.task, self.splits, self.space, self.budget, self.limits, self.store = task, splits, space, budget, limits, store
@@ -290,7 +290,7 @@ class Phases:
 
     def _measure(self, setting: Setting) -> float:
         if setting not in self._measured:
-            self._measured[setting] = measured_milliseconds(setting, self._timed, self.engine)
+            self._measured[setting] = measured_milliseconds(setting, self._timed, self.engine.local)
         return self._measured[setting]
 
     @cached_property

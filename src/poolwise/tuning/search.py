@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from poolwise.engine.threads import Threads
+from poolwise.engine.current import here
 from poolwise.support.missing import Nodata
 from poolwise.support.parameters import Number, Whole
 from poolwise.support.progress import Stages
@@ -135,7 +135,7 @@ def search_task(
         raise ValueError(f"images of {H}×{W} pixels with {c} channel{'s' * (c > 1)} are too small to search settings for")
     kept = Store(store, fingerprint(task, n_codes, seed))
     interrupted = False
-    with Threads(n_jobs) as engine:
+    with here(n_jobs) as engine:
         if budget.seconds is not None and len(task.images) >= _FEWEST_TO_COMPILE_WITH:
             with stages.stage("compiling"):
                 compile_loops(task, engine=engine)

@@ -252,8 +252,8 @@ def _open(reading: Reading, given_options: dict[str, Any], stages: Stages) -> tu
     from sklearn.utils.multiclass import check_classification_targets
 
     from poolwise.images import ImageError
-    from poolwise.images.rows import RowsOf
     from poolwise.planning.measuring import Task, hold_out
+    from poolwise.support.rows import RowsOf
 
     test, n_jobs = given_options["test"], given_options["n_jobs"]
     images = reading.open(stages, labels=True, output=given_options["output"], n_jobs=n_jobs, again=True)

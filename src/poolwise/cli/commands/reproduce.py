@@ -1,14 +1,19 @@
 """`poolwise reproduce`: the paper's tables and figures on the real data, resumable."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
 
 from poolwise.cli import options
+from poolwise.cli.clusters import cluster, on_cluster
 from poolwise.cli.output import check_report, echo, say
 from poolwise.reproduction.catalogue import SUMMARIES
+from poolwise.support.progress import Stages
 
 if TYPE_CHECKING:
     from poolwise.reproduction.experiment import Experiment
@@ -54,6 +59,7 @@ class _Command(click.Command):
 )
 @options.report
 @options.jobs
+@cluster
 @options.as_json
 @options.quiet
 def command(
@@ -66,6 +72,7 @@ def command(
     quick: bool,
     report: Path | None,
     n_jobs: int | None,
+    cluster: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -78,6 +85,7 @@ def command(
     Examples:
       poolwise reproduce table1-cifar --codes 200 --runs 1
       poolwise reproduce all --quick
+      poolwise reproduce all --cluster tcp://host:8786 --store /shared/reproduction
       poolwise reproduce page --store docs/reproduction
     """
     check_report(report)
@@ -100,9 +108,11 @@ def command(
         return
     chosen = experiments() if name == "all" else [experiment(name)]
     runs = 1 if quick and runs is None else runs
-    settings = Settings(data, n_jobs, verbose=not quiet)
+    tell, stages = _silent if quiet else say, Stages(not quiet)
     try:
-        run(chosen, results_here, settings, _silent if quiet else say, seed=seed, runs=runs, quick=quick, codes=codes)
+        with on_cluster(cluster, stages), _seen_by_workers(cluster, store) as folder:
+            settings = Settings(data, n_jobs, verbose=not quiet, folder=folder)
+            run(chosen, results_here, settings, tell, seed=seed, runs=runs, quick=quick, codes=codes)
     except KeyboardInterrupt:
         say(f"results until now are in {results_here.path}; run the same command to continue")
         raise
@@ -120,6 +130,17 @@ def command(
     for one in chosen:
         text = with_pictures(one.section(results), lambda alt, name: f"{alt}: {store / name}")
         echo(f"{one.title}\n\n{text}")
+
+
+@contextmanager
+def _seen_by_workers(cluster: str | None, store: Path) -> Iterator[Path | None]:
+    """A folder in the store for the images of a run; None without a cluster."""
+    if cluster is None:
+        yield None
+        return
+    store.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="images-", dir=store) as folder:
+        yield Path(folder)
 
 
 def _silent(text: str) -> None:

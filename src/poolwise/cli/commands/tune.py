@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolwise.cli import options, parameters
+from poolwise.cli.clusters import cluster, on_cluster
 from poolwise.cli.commands.fit import check_labels, fit, has_folds, show, write_report_of
 from poolwise.cli.output import check_output, check_report, echo, print_json, say
 from poolwise.cli.reading import Reading, spell_columns
@@ -83,6 +84,7 @@ _INTERRUPTED = 130
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), metavar="N", help="Of all that is random."
 )
 @options.jobs
+@cluster
 @options.as_json
 @options.quiet
 @options.images_to_fit
@@ -100,6 +102,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
       poolwise tune photos/train -o best.safetensors --report best.html --plot tune.png
       poolwise tune cifar10 --codes 100 --seconds 300 --milliseconds 0.5 --store search/
       poolwise tune tiles.csv --target biomass
+      poolwise tune photos/train --cluster local:4
     """
     nodata = PARAMETERS["nodata"].kind.check("nodata", given["nodata"])
     reading = replace(_reading(Reading.take(given, part="train"), given["target"]), nodata=nodata)
@@ -118,38 +121,39 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     if output is not None and not task.numbers:
         check_labels(images, reading.images, _classifier(n_jobs, quiet, cv=has_folds(images.labels)))
     seconds = given["seconds"] if given["seconds"] is not None or given["trials"] is not None else _SECONDS
-    search = search_task(
-        task,
-        given["n_codes"],
-        Budget(seconds, given["trials"]),
-        Limits(given["milliseconds"], given["max_features"]),
-        random_state=seed,
-        n_jobs=n_jobs,
-        store=given["store"],
-        stages=stages,
-    )
-    if given["plot"] is not None:
-        from poolwise.tuning.plot import draw_search
+    with on_cluster(given["cluster"], stages):
+        search = search_task(
+            task,
+            given["n_codes"],
+            Budget(seconds, given["trials"]),
+            Limits(given["milliseconds"], given["max_features"]),
+            random_state=seed,
+            n_jobs=n_jobs,
+            store=given["store"],
+            stages=stages,
+        )
+        if given["plot"] is not None:
+            from poolwise.tuning.plot import draw_search
 
-        with replacing(given["plot"]) as temporary:
-            draw_search(search).savefig(temporary, format="png")
-    result = search.to_json() | {"fit": _fit_line(reading, search, seed, given["target"])}
-    result["plot"] = None if given["plot"] is None else str(given["plot"])
-    if not given["as_json"]:
-        _show(search, result)
-    if search.interrupted:
+            with replacing(given["plot"]) as temporary:
+                draw_search(search).savefig(temporary, format="png")
+        result = search.to_json() | {"fit": _fit_line(reading, search, seed, given["target"])}
+        result["plot"] = None if given["plot"] is None else str(given["plot"])
+        if not given["as_json"]:
+            _show(search, result)
+        if search.interrupted:
+            if given["as_json"]:
+                print_json(result)
+            say("interrupted: this is the best so far" + ", and no model was fitted" * (output is not None))
+            ctx.exit(_INTERRUPTED)
+        if output is not None:
+            fitted = _fit(search, images, reading, given, ctx.obj or "poolwise tune", result, stages)
+            if not given["as_json"]:
+                echo()
+                show(fitted)
+            result["model"] = fitted
         if given["as_json"]:
             print_json(result)
-        say("interrupted: this is the best so far" + ", and no model was fitted" * (output is not None))
-        ctx.exit(_INTERRUPTED)
-    if output is not None:
-        fitted = _fit(search, images, reading, given, ctx.obj or "poolwise tune", result, stages)
-        if not given["as_json"]:
-            echo()
-            show(fitted)
-        result["model"] = fitted
-    if given["as_json"]:
-        print_json(result)
 
 
 def _reading(reading: Reading, target: str | None) -> Reading:
@@ -269,7 +273,8 @@ def _fit(
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GridWarning)  # held-out images have chosen this grid
-        fitted = fit(features, svm, images, output, stages, provenance=provenance)
+        clustered = given["cluster"] is not None
+        fitted = fit(features, svm, images, output, stages, provenance=provenance, clustered=clustered)
     if report is not None:
         write_report_of(
             features, svm, images, report, output.name, provenance, n_jobs, quiet=quiet, search={**result, "plot": None}

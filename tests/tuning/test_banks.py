@@ -49,7 +49,7 @@ def test_views_of_first_order(learned):
     images, layer = learned
     space = make_space(images.shape[1:], 6)
     near, far = space.views(np.random.default_rng(0))
-    assert {"average", "max", "both"} == set(space.values["pool"])
+    assert {"average", "max", "both"} == set(space.values["first"]["pool"])
     assert [found.union.pool for found in group([*near, *far], 10)] == ["both"]
     assert compared(layer, images, [*near, *far[::5]]) == len(near) + len(far[::5])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from poolwise.tuning.combining import combinations
-from poolwise.tuning.effects import effects_of, order_effect
+from poolwise.tuning.effects import effects_of, order_effects
 from poolwise.tuning.result import Trial, best_of, frontier_of, keep, latest
 from poolwise.tuning.search import references
 from poolwise.tuning.settings import Setting
@@ -63,12 +63,15 @@ def test_trials_of_different_rungs_are_not_compared(scores):
 def test_orders_are_compared_by_their_best(scores):
     trials = [
         trial(SPACE.base, scores(0.6)),
-        trial(SPACE.second_base, scores(0.7)),
+        trial(SPACE.base_of("second"), scores(0.7)),
         trial(SPACE.base.but(grid=(1,)), scores(0.65)),
     ]
-    effect = order_effect(trials)
+    (effect,) = order_effects(trials)
+    assert (effect.value, effect.reference) == ("second", "first")
     assert effect.difference == pytest.approx(trials[1].score - trials[2].score)
-    assert order_effect(trials[:1]) is None
+    assert order_effects(trials[:1]) == []
+    both = trial(SPACE.base_of("both"), scores(0.68))
+    assert [one.value for one in order_effects([*trials, both])] == ["second", "both"]
 
 
 def test_winners_of_different_factors_are_combined(scores):
@@ -84,7 +87,7 @@ def test_winners_of_different_factors_are_combined(scores):
 
 
 def test_the_gains_of_banks_count_for_the_other_order(scores):
-    base, second = SPACE.base, SPACE.second_base
+    base, second = SPACE.base, SPACE.base_of("second")
     trials = [
         trial(base, scores(0.5)),
         trial(base.but(symmetry="dihedral"), scores(0.6)),
@@ -92,6 +95,21 @@ def test_the_gains_of_banks_count_for_the_other_order(scores):
         trial(second.but(grid=(1,)), scores(0.75)),
     ]
     assert combinations(trials, SPACE)[0] == second.but(grid=(1,), symmetry="dihedral")
+
+
+def test_an_order_that_few_images_left_behind_is_tried_with_more_once_what_others_showed_raises_it(scores):
+    """Scores of two rungs are made comparable by the settings that both have."""
+    second, both = SPACE.base_of("second"), SPACE.base_of("both")
+    trials = [
+        trial(second, scores(0.50)),
+        trial(second.but(symmetry="mirror"), scores(0.56)),
+        trial(both, scores(0.54)),
+        trial(second.but(symmetry="mirror"), scores(0.66), SECOND),
+        trial(second, scores(0.60), SECOND),
+    ]
+    wanted = combinations(trials, SPACE)
+    assert wanted.index(both.but(symmetry="mirror")) < wanted.index(second.but(symmetry="dihedral"))
+    assert next(one for one in wanted if one.order == "both").symmetry == "mirror"
 
 
 def test_the_best_third_is_kept_and_the_cheapest_equal(scores, rng):
@@ -114,6 +132,8 @@ def test_more_codes_are_preferred_among_near_equals_only_if_a_fit_has_far_more_i
     assert best_of(trials, 4 * SECOND.n - 1) == best
     assert best_of(trials, 4 * SECOND.n).setting == many
     assert best_of(trials).setting == few
+    products = trial(few.but(pairs=4), nearly, SECOND, cost=9.0)
+    assert best_of([*trials, products], 4 * SECOND.n) == products  # which gain more with more images than codes do
 
 
 def test_the_chosen_one_is_of_the_largest_rung_and_the_cheapest_of_equals(scores):

@@ -279,10 +279,10 @@ def test_every_kind_of_trial_is_compiled(small):
 
 def test_second_order_multiplies_no_more_outputs_than_codes():
     space = make_space((32, 32, 3), 200)
-    fifty = space.second_base.but(two_sided=True)
+    fifty = space.base_of("second").but(two_sided=True)
     beside = space.beside(fifty, "n_codes")
     assert {(one.n_codes, one.two_sided) for one in beside} == {(100, True), (100, False), (200, False)}
-    assert all(one.encoder.sides * one.n_codes <= 200 for one in space.all_of(space.second))
+    assert all(one.encoder.sides * one.n_codes <= 200 for one in space.all_of(space.values["second"]))
 
 
 @pytest.fixture(scope="module")

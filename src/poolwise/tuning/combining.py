@@ -3,7 +3,7 @@
     expected score = score of the best of the same order + Σ over factors (gain of its value - gain of the best one's value)
 
 A gain is an effect on otherwise equal settings, drawn towards 0 as far as it may be chance. Those of patches, whitening,
-symmetry and selection are taken from the other order where there are none of the same.
+symmetry and selection are taken from the other orders where there are none of the same.
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import Any
 
 from poolwise.tuning.effects import effects_of
 from poolwise.tuning.result import Trial
-from poolwise.tuning.settings import Setting
+from poolwise.tuning.settings import ORDERS, Setting
 from poolwise.tuning.space import FACTORS, OF_BANKS, Space
 
 WORTH = 0.002  # a gain that is worth another trial
@@ -21,33 +21,40 @@ _BESIDE_LEADER = 0.5  # a neighbour of the best whose change was never tried cou
 
 
 def combinations(trials: Sequence[Trial], space: Space) -> list[Setting]:
-    """Of both orders, the most promising first; those that were tried with the most images so far are not among them."""
+    """Of all orders, the most promising first; those that were tried with the most images so far are not among them."""
     if not trials:
         return []
     largest = max(trial.rung.size for trial in trials)
     tried = {trial.setting for trial in trials if trial.rung.size == largest}
     expected: dict[Setting, float] = {}
-    for second in (True, False):
-        own = [trial for trial in trials if trial.setting.is_second_order is second]
+    for order in ORDERS:
+        own = [trial for trial in trials if trial.setting.order == order]
         if not own:
             continue
-        base = space.second_base if second else space.base
-        values = space.second if second else space.values
+        base, values = space.base_of(order), space.values[order]
         gains = _gains(own, trials, base)
         top = max(trial.rung.size for trial in own)
         leader = max((trial for trial in own if trial.rung.size == top), key=lambda trial: (trial.score, -trial.cost))
+        score = leader.score + _rise(trials, top, largest)
         promising = {name: _promising(name, values[name], gains, leader.setting, base) for name in values}
         for setting in space.all_of(promising):
             gain = sum(_gain(gains, name, setting, base) - _gain(gains, name, leader.setting, base) for name in FACTORS)
-            expected[setting.but(directions=leader.setting.directions)] = leader.score + gain
+            expected[setting.but(directions=leader.setting.directions)] = score + gain
         for setting in _beside(leader.setting, values, gains, space):
-            expected.setdefault(setting, leader.score + _BESIDE_LEADER * leader.error)
-        for setting in _more_codes(leader.setting, space):
-            doublings = math.log2(setting.n_codes / leader.setting.n_codes)
-            hoped = leader.score + doublings * max(_BESIDE_LEADER * leader.error, _OF_TWICE_THE_CODES if second else 0.0)
+            expected.setdefault(setting, score + _BESIDE_LEADER * leader.error)
+        for setting, times in _more_codes(leader.setting, space):
+            usual = _OF_TWICE_THE_CODES if order == "second" else 0.0
+            hoped = score + math.log2(times) * max(_BESIDE_LEADER * leader.error, usual)
             expected[setting] = max(expected.get(setting, hoped), hoped)
     found = [setting for setting in expected if setting not in tried]
     return sorted(found, key=lambda setting: -expected[setting])
+
+
+def _rise(trials: Sequence[Trial], low: tuple[int, int, bool], high: tuple[int, int, bool]) -> float:
+    """What more images gave the settings that were tried with both, so that scores of two rungs can be compared."""
+    before = {trial.setting: trial.score for trial in trials if trial.rung.size == low}
+    rises = [t.score - before[t.setting] for t in trials if t.rung.size == high and t.setting in before]
+    return sum(rises) / len(rises) if rises else 0.0
 
 
 def promising_of(trials: Sequence[Trial], space: Space, leader: Setting) -> Setting:
@@ -55,12 +62,11 @@ def promising_of(trials: Sequence[Trial], space: Space, leader: Setting) -> Sett
 
     The best of many trials is best by chance in part; what values gain on otherwise equal settings is surer.
     """
-    second = leader.is_second_order
-    base = space.second_base if second else space.base
-    own = [trial for trial in trials if trial.setting.is_second_order is second]
+    base = space.base_of(leader.order)
+    own = [trial for trial in trials if trial.setting.order == leader.order]
     gains = _gains(own, trials, base)
     chosen = {}
-    for name, values in space.values_of(leader).items():
+    for name, values in space.values[leader.order].items():
         best = max(values, key=lambda value: gains.get((name, value), 0.0))
         if gains.get((name, best), 0.0) > WORTH:
             chosen[name] = best
@@ -70,7 +76,7 @@ def promising_of(trials: Sequence[Trial], space: Space, leader: Setting) -> Sett
 
 def _gains(own: Sequence[Trial], trials: Sequence[Trial], base: Setting) -> dict[tuple[str, Any], float]:
     """The gain of every value against the base's."""
-    against = {name: (getattr(base, name), getattr(base, name)) for name in FACTORS}
+    against = {name: dict.fromkeys(ORDERS, getattr(base, name)) for name in FACTORS}
     others = effects_of(trials, against, OF_BANKS)
     return {(effect.factor, effect.value): effect.gain for effect in (*others, *effects_of(own, against))}
 
@@ -92,9 +98,12 @@ def _promising(
     return (own, *better)
 
 
-def _more_codes(leader: Setting, space: Space) -> list[Setting]:
-    """Larger numbers of codes: they pay with more images, so what few images said of them counts little."""
-    return [setting for setting in space.beside(leader, "n_codes") if setting.n_codes > leader.n_codes]
+def _more_codes(leader: Setting, space: Space) -> list[tuple[Setting, float]]:
+    """With how many times as many codes, or codes that are multiplied: they pay with more images, so few images say little."""
+    beside = [*space.beside(leader, "n_codes"), *space.beside(leader, "pairs")]
+    pairs = leader.pairs or 1
+    found = [(one, max(one.n_codes / leader.n_codes, (one.pairs or 1) / pairs)) for one in beside]
+    return [(one, times) for one, times in found if times > 1]
 
 
 def _beside(

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from poolwise.tuning.result import Trial
+from poolwise.tuning.settings import Order
 from poolwise.tuning.space import FACTORS
-from poolwise.tuning.splits import compare, standard_error
+from poolwise.tuning.splits import Rung, compare, standard_error
 
+References = dict[str, dict[Order, Any]]  # of every factor the value that others are compared with, for each order
 SMALL = 0.003  # a difference that does not matter: 0.3 points
 _USUAL = 0.015  # how large effects are, about
 _KNOWN = {("pool", "power"): -0.015}  # the root was better on all six data sets
@@ -49,7 +51,7 @@ class Effect:
         return usual + (self.difference - usual) * _USUAL**2 / (_USUAL**2 + self.error**2)
 
 
-def effects_of(trials: Iterable[Trial], references: dict[str, Any], factors: Sequence[str] = tuple(FACTORS)) -> list[Effect]:
+def effects_of(trials: Iterable[Trial], references: References, factors: Sequence[str] = tuple(FACTORS)) -> list[Effect]:
     """The effects of every value that was tried against the reference of its factor; from the rung that knows it best."""
     found: dict[tuple[str, Any], Effect] = {}
     by_rung: dict[str, list[Trial]] = {}
@@ -64,7 +66,7 @@ def effects_of(trials: Iterable[Trial], references: dict[str, Any], factors: Seq
     return [found[place] for place in sorted(found, key=lambda place: (list(FACTORS).index(place[0]), str(place[1])))]
 
 
-def _effects(trials: Sequence[Trial], factor: str, references: dict[str, Any]) -> Iterable[Effect]:
+def _effects(trials: Sequence[Trial], factor: str, references: References) -> Iterable[Effect]:
     rest: dict[Any, dict[Any, Trial]] = {}
     for trial in trials:
         value = getattr(trial.setting, factor)
@@ -72,7 +74,7 @@ def _effects(trials: Sequence[Trial], factor: str, references: dict[str, Any]) -
     differences: dict[tuple[Any, Any], list[Any]] = {}
     for values in rest.values():
         for value, trial in values.items():
-            reference = references[factor][trial.setting.is_second_order]  # (of first order, of second order)
+            reference = references[factor][trial.setting.order]
             if value != reference and reference in values:
                 differences.setdefault((value, reference), []).append(trial.each - values[reference].each)
     for (value, reference), pairs in differences.items():
@@ -81,15 +83,23 @@ def _effects(trials: Sequence[Trial], factor: str, references: dict[str, Any]) -
         yield Effect(factor, value, reference, float(each.mean()), standard_error(each), len(pairs), rung.n)
 
 
-def order_effect(trials: Sequence[Trial]) -> Effect | None:
-    """The best of second order against the best of first order, on the largest rung that has both."""
+def order_effects(trials: Sequence[Trial]) -> list[Effect]:
+    """The best of second order, and the best of both orders, against the best of first order."""
+    found = (order_effect(trials, order) for order in ("second", "both"))
+    return [effect for effect in found if effect is not None]
+
+
+def order_effect(trials: Sequence[Trial], order: Order) -> Effect | None:
+    """The best of an order against the best of first order, on the largest rung that has both."""
     for rung in sorted({trial.rung for trial in trials}, key=lambda rung: rung.size, reverse=True):
-        here = [trial for trial in trials if trial.rung == rung]
-        best = [
-            max((trial for trial in here if trial.setting.is_second_order is second), key=lambda t: t.score, default=None)
-            for second in (False, True)
-        ]
+        best = [best_of_order(trials, rung, one) for one in ("first", order)]
         if best[0] is not None and best[1] is not None:
             difference, error = compare(best[1].each, best[0].each)
-            return Effect("order", "second", "first", difference, error, 1, rung.n)
+            return Effect("order", order, "first", difference, error, 1, rung.n)
     return None
+
+
+def best_of_order(trials: Iterable[Trial], rung: Rung, order: Order) -> Trial | None:
+    """Of a rung; the cheapest of equal scores."""
+    here = [trial for trial in trials if trial.rung == rung and trial.setting.order == order]
+    return max(here, key=lambda trial: (trial.score, -trial.cost), default=None)

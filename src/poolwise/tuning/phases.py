@@ -13,11 +13,11 @@ from poolwise.support.types import Array
 from poolwise.tuning.budget import Budget
 from poolwise.tuning.combining import WORTH, combinations, promising_of
 from poolwise.tuning.cost import measured_milliseconds, nominal_milliseconds
-from poolwise.tuning.effects import Effect
+from poolwise.tuning.effects import Effect, best_of_order
 from poolwise.tuning.evaluate import Evaluator
 from poolwise.tuning.limits import Limits
 from poolwise.tuning.result import Trial, best_of, keep
-from poolwise.tuning.settings import Setting
+from poolwise.tuning.settings import ORDERS, Order, Setting
 from poolwise.tuning.space import OF_DEFAULTS, Space
 from poolwise.tuning.splits import MOST_HELD, Rung, Splits, Task, compare, standard_error
 from poolwise.tuning.store import Store
@@ -81,10 +81,8 @@ class Phases:
         first = self._first_rung()
         for some in self.space.views(rng):
             self._try("views", some, first)
-        best = self._best(first, False)
-        if best is not None:
-            self._try("both orders", self.space.both_orders(best.setting), first)
-        self._try("second order", self._with_directions(self.space.second_order()), first)
+        self._try("both orders", self.space.near("both"), first)
+        self._try("second order", self._with_directions(self.space.near("second")), first)
         self._banks(first)
         second = self._next_rung(first)
         self._combine(first, second)
@@ -113,7 +111,7 @@ class Phases:
 
         Few codes of second order say as much about these factors as many, and cost less.
         """
-        leaders = [trial for trial in (self._best(rung, True), self._best(rung, False)) if trial is not None]
+        leaders = [trial for trial in (self._best(rung, order) for order in ORDERS) if trial is not None]
         for leader in sorted(leaders, key=lambda trial: -trial.score):
             setting = promising_of(self._of(rung), self.space, leader.setting)
             self._try("banks", self._with_directions([setting]), rung)
@@ -134,9 +132,8 @@ class Phases:
                     best, gain = other, found
         return best
 
-    def _best(self, rung: Rung, second: bool) -> Trial | None:
-        here = [trial for trial in self._of(rung) if trial.setting.is_second_order is second]
-        return max(here, key=lambda trial: (trial.score, -trial.cost), default=None)
+    def _best(self, rung: Rung, order: Order) -> Trial | None:
+        return best_of_order(self.trials.values(), rung, order)
 
     def _of(self, rung: Rung) -> list[Trial]:
         return [trial for trial in self.trials.values() if trial.rung == rung]
@@ -155,11 +152,12 @@ class Phases:
         """The best third of the rung before, and combinations of what was good, a few at a time."""
         survivors = [trial.setting for trial in keep(self._of(before))] if self._of(before) else []
         usual = [] if before == rung else self._like_defaults(before)
-        first = [] if before == rung else [*survivors[:1], *usual[:1], *usual[1:], *survivors[1:]]
+        first = [] if before == rung else [*survivors[:1], *usual[:2]]
+        rest = [] if before == rung else [*usual[2:], *survivors[1:]]
         while True:
             made = combinations(list(self.trials.values()), self.space)
-            settings = [*first[:2], *made[:_AT_ONCE], *first[2:], *made[_AT_ONCE:]]
-            if not self._try("combinations", settings, rung, until, most=_AT_ONCE + len(first[:2])):
+            settings = [*first, *made[:_AT_ONCE], *rest, *made[_AT_ONCE:]]
+            if not self._try("combinations", settings, rung, until, most=_AT_ONCE + len(first)):
                 return
             first = []
 
@@ -167,13 +165,16 @@ class Phases:
         """What `PooledFeatures()` may decide for these images: a search should not end below it."""
         here = self._of(rung)
         tried = [trial for trial in here if trial.setting.pool in ("average", "max")]
-        if not tried:
-            return []
-        best = max(tried, key=lambda trial: trial.score).setting
-        symmetry = max(here, key=lambda trial: trial.score).setting.symmetry
-        usual = self.space.base.but(grid=best.grid, pool=best.pool, pairs=best.pairs, alpha=OF_DEFAULTS, two_sided=True)
-        usual = usual.but(selection=self.space.values["selection"][-1])
-        return [usual.but(symmetry=one) for one in dict.fromkeys(("mirror", symmetry))]
+        best: dict[Order, Setting] = {}
+        for trial in sorted(tried, key=lambda trial: -trial.score):
+            best.setdefault(trial.setting.order, trial.setting)
+        symmetry = max(here, key=lambda trial: trial.score).setting.symmetry if here else None
+        usual = [
+            self.space.base.but(grid=one.grid, pool=one.pool, pairs=one.pairs, alpha=OF_DEFAULTS, two_sided=True)
+            for one in best.values()
+        ]
+        selection = self.space.values["first"]["selection"][-1]
+        return [one.but(selection=selection, symmetry=how) for how in dict.fromkeys(("mirror", symmetry)) for one in usual]
 
     def _next_rung(self, rung: Rung) -> Rung:
         """Three times as many images, or all where these are hardly more."""

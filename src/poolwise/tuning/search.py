@@ -21,12 +21,12 @@ from poolwise.support.parameters import Number, Whole
 from poolwise.support.progress import Stages
 from poolwise.support.randomness import seed_of
 from poolwise.tuning.budget import Budget
-from poolwise.tuning.effects import Effect, effects_of, order_effect
+from poolwise.tuning.effects import Effect, References, effects_of, order_effects
 from poolwise.tuning.evaluate import compile_loops
 from poolwise.tuning.limits import Limits
 from poolwise.tuning.phases import Phases
 from poolwise.tuning.result import Search, Trial, best_of, frontier_of, latest
-from poolwise.tuning.settings import Setting, fits
+from poolwise.tuning.settings import ORDERS, Setting, fits
 from poolwise.tuning.space import Space, make_space
 from poolwise.tuning.splits import Task, split
 from poolwise.tuning.store import Store, fingerprint
@@ -181,12 +181,11 @@ def _measured(trials: list[Trial], chosen: Trial, phases: Phases) -> list[Trial]
 
 
 def all_effects(trials: Sequence[Trial], space: Space) -> list[Effect]:
-    """Of all factors, and of second order against first."""
-    order = order_effect(trials)
-    return [*([] if order is None else [order]), *effects_of(trials, references(space))]
+    """Of all factors, and of second and both orders against first."""
+    return [*order_effects(trials), *effects_of(trials, references(space))]
 
 
-def references(space: Space) -> dict[str, tuple[Any, Any]]:
-    """The values that others are compared with: those of the base, for first and for second order."""
-    first, second = space.base, space.second_base
-    return {name: (getattr(first, name), getattr(second, name)) for name in Setting.__dataclass_fields__}
+def references(space: Space) -> References:
+    """The values that others are compared with: those of the base of their order."""
+    bases = {order: space.base_of(order) for order in ORDERS}
+    return {name: {order: getattr(base, name) for order, base in bases.items()} for name in Setting.__dataclass_fields__}

@@ -4,7 +4,7 @@ import json
 import math
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from poolwise.estimators import PooledFeatures
 from poolwise.method.descriptors import Patches
@@ -18,6 +18,8 @@ from poolwise.support.parameters import AUTO
 
 CANDIDATES_PER_CODE = 4
 FIRST_OFFSET = 0.01  # of the scale of first-order features
+Order = Literal["first", "both", "second"]
+ORDERS: tuple[Order, ...] = ("first", "both", "second")
 _SECOND = ("root", "power")
 _PRODUCTS = " and products of "
 BANK = ("n_codes", "patch_size", "whitening_offset", "selection", "symmetry")  # what codes and images' responses depend on
@@ -61,8 +63,15 @@ class Setting:
     pairs: int | None = None
 
     @property
+    def order(self) -> Order:
+        """Of its pooling: outputs by themselves, products, or products beside outputs."""
+        if self.pool in _SECOND:
+            return "second"
+        return "first" if self.pairs is None else "both"
+
+    @property
     def is_second_order(self) -> bool:
-        return self.pool in _SECOND
+        return self.order == "second"
 
     @property
     def bank(self) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """What `tune` searches: the values of every factor that suit the images, and the settings made from them.
 
-A setting of first order is a view of a *bank*: one dictionary and the responses of images to it. All grids, thresholds and
-sides are columns of the same pooled numbers.
+Settings of first order, of second order and of both have values of their own. A setting of first order is a view of a *bank*:
+one dictionary and the responses of images to it. All grids, thresholds and sides are columns of the same pooled numbers.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from poolwise.tuning.settings import FIRST_OFFSET, Setting, fits
+from poolwise.tuning.settings import FIRST_OFFSET, Order, Setting, fits
 
 FACTORS = {
     "grid": "grid",
@@ -30,33 +30,24 @@ OF_BANKS = ("patch_size", "symmetry", "whitening_offset", "selection")  # in the
 _PATCH_SIZES = (3, 4, 6, 8, 12, 16, 24, 32)
 _LARGEST_SMALL_PATCH, _SHARE_OF_SIDE = 8, 8
 _GRIDS = ((2,), (1,), (3,), (4,), (5,), (1, 2), (1, 2, 4))
-_SECOND_GRIDS = ((2,), (1,))
+_GRIDS_OF_PRODUCTS = ((2,), (1,))  # there are many products
 OF_DEFAULTS = (0.25, 1.0)  # thresholds
-_HOW = ("average", "max", "both")
-_PAIRS, _GRIDS_OF_PAIRS, _HOW_OF_PAIRS = (64, 100), ((1,), (2,)), ("average", "max")
+_PAIRS = (64, 100)
 
 
 @dataclass(frozen=True)
 class Space:
-    """The values of each factor for images of one shape; the first value is the one of `base`.
-
-    values, second : of settings of first and of second order
-    """
+    """The values of each factor for images of one shape, for each order; the first value is the one of `base_of` it."""
 
     image_shape: tuple[int, int, int]
-    values: dict[str, tuple[Any, ...]]
-    second: dict[str, tuple[Any, ...]]
+    values: dict[Order, dict[str, tuple[Any, ...]]]
 
     @property
     def base(self) -> Setting:
-        return Setting(**{name: values[0] for name, values in self.values.items()})
+        return self.base_of("first")
 
-    @property
-    def second_base(self) -> Setting:
-        return Setting(**{name: values[0] for name, values in self.second.items()})
-
-    def values_of(self, setting: Setting) -> dict[str, tuple[Any, ...]]:
-        return self.second if setting.is_second_order else self.values
+    def base_of(self, order: Order) -> Setting:
+        return Setting(**{name: values[0] for name, values in self.values[order].items()})
 
     def all_of(self, values: dict[str, tuple[Any, ...]]) -> Iterator[Setting]:
         """Every combination that the images allow."""
@@ -66,20 +57,15 @@ class Space:
                 yield setting
 
     def allows(self, setting: Setting) -> bool:
-        """Whether the images do, and whether second order multiplies no more outputs than there may be codes.
-
-        Products next to first order are for few cells: there are many of them.
-        """
-        if setting.pairs is not None and (setting.grid not in _GRIDS_OF_PAIRS or setting.pool not in _HOW_OF_PAIRS):
-            return False
-        most = max(self.second["n_codes"])
+        """Whether the images do, and whether second order multiplies no more outputs than there may be codes."""
+        most = max(self.values["second"]["n_codes"])
         small = not setting.is_second_order or setting.encoder.sides * setting.n_codes <= max(most, 2)
         return small and fits(setting, self.image_shape)
 
     def views(self, rng: np.random.Generator) -> tuple[list[Setting], list[Setting]]:
         """All settings of first order with the base's bank: those that differ in one factor, and the rest at random."""
         base = self.base
-        fixed = {name: values[:1] if name in (*OF_BANKS, "pairs") else values for name, values in self.values.items()}
+        fixed = {name: values[:1] if name in OF_BANKS else values for name, values in self.values["first"].items()}
         return _nearest_first(list(self.all_of(fixed)), base, rng)
 
     def beside(self, setting: Setting, name: str) -> list[Setting]:
@@ -87,31 +73,17 @@ class Space:
 
         More codes of second order are also tried with one side: the same number of features.
         """
-        others = [setting.but(**{name: value}) for value in self.values_of(setting)[name] if value != getattr(setting, name)]
+        values = self.values[setting.order][name]
+        others = [setting.but(**{name: value}) for value in values if value != getattr(setting, name)]
         if name == "n_codes" and setting.is_second_order and setting.two_sided:
             others = [one.but(two_sided=False) for one in others if one.n_codes > setting.n_codes] + others
         return [other for other in others if self.allows(other)]
 
-    def both_orders(self, like: Setting) -> list[Setting]:
-        """Settings of both orders: as the defaults have them, with other grids and pooling, and with more products.
-
-        like : of first order, whose pooling and bank are tried first
-        """
-        most = {name: getattr(like, name) for name in (*OF_BANKS, "n_codes", "scale_offset")}
-        hows = dict.fromkeys(how for how in (like.pool, *_HOW_OF_PAIRS) if how in _HOW_OF_PAIRS)
-        grids = dict.fromkeys(grid for grid in (like.grid, *_GRIDS_OF_PAIRS) if grid in _GRIDS_OF_PAIRS)
-        found = [
-            Setting(**most, grid=grid, pool=how, alpha=OF_DEFAULTS, two_sided=True, pairs=pairs)
-            for pairs in self.values["pairs"][1:]
-            for how in hows
-            for grid in grids
-        ]
-        return [setting for setting in found if self.allows(setting)]
-
-    def second_order(self) -> list[Setting]:
-        """Settings of second order with the base's patches and symmetry: the base, and those that differ in one factor."""
-        names = [name for name in self.second if name not in (*OF_BANKS, "n_codes", "pairs")]
-        return [self.second_base, *(other for name in names for other in self.beside(self.second_base, name))]
+    def near(self, order: Order) -> list[Setting]:
+        """The base of an order, and those that differ from it in one factor, but not in the bank or the codes."""
+        base = self.base_of(order)
+        names = [name for name in self.values[order] if name not in (*OF_BANKS, "n_codes")]
+        return [base, *(other for name in names for other in self.beside(base, name))]
 
 
 def make_space(image_shape: tuple[int, int, int], n_codes: int, *, with_labels: bool = True) -> Space:
@@ -120,10 +92,10 @@ def make_space(image_shape: tuple[int, int, int], n_codes: int, *, with_labels: 
     with_labels : whether codes may be chosen with labels
 
     >>> space = make_space((32, 32, 3), 200)
-    >>> space.values["patch_size"], space.second["n_codes"]
-    ((6, 3, 4, 8), (50, 100, 200))
-    >>> make_space((5, 4, 3), 200).values["patch_size"]
-    (4, 3)
+    >>> space.base_of("both").words
+    '200 codes, average and products of 64, grid 2, two sides, α 0.25,1, patches 6, whitening 0.1'
+    >>> space.values["second"]["n_codes"], make_space((5, 4, 3), 200).values["first"]["patch_size"]
+    ((50, 100, 200), (4, 3))
     """
     H, W, _ = image_shape
     side = min(H, W)
@@ -133,10 +105,10 @@ def make_space(image_shape: tuple[int, int, int], n_codes: int, *, with_labels: 
     sizes = [middle, *(size for size in sizes if size != middle)]
     grids = [grid for grid in _GRIDS if max(grid) <= side - middle + 1]
     symmetries = (None, "mirror", "dihedral") if H == W else (None, "mirror")
-    values: dict[str, tuple[Any, ...]] = {
+    first: dict[str, tuple[Any, ...]] = {
         "n_codes": (n_codes,),
         "grid": tuple(grids),
-        "pool": _HOW,
+        "pool": ("average", "max", "both"),
         "alpha": ((0.25,), (0.1,), OF_DEFAULTS),
         "two_sided": (False, True),
         "patch_size": tuple(sizes),
@@ -144,18 +116,24 @@ def make_space(image_shape: tuple[int, int, int], n_codes: int, *, with_labels: 
         "symmetry": symmetries,
         "selection": ("kmeans", "supervised") if with_labels else ("kmeans",),
         "scale_offset": (FIRST_OFFSET,),
-        "pairs": (None, *dict.fromkeys(min(pairs, n_codes) for pairs in _PAIRS)),
+        "pairs": (None,),
     }
-    fewer = dict.fromkeys(max(1, count) for count in (n_codes // 4, n_codes // 2, n_codes))
-    second = values | {
-        "n_codes": tuple(fewer),
-        "grid": tuple(grid for grid in _SECOND_GRIDS if grid in grids),
+    few_cells = tuple(grid for grid in _GRIDS_OF_PRODUCTS if grid in grids)
+    both = first | {
+        "grid": few_cells,
+        "pool": ("average", "max"),
+        "alpha": (OF_DEFAULTS,),
+        "two_sided": (True,),
+        "pairs": tuple(dict.fromkeys(min(pairs, n_codes) for pairs in _PAIRS)),
+    }
+    second = first | {
+        "n_codes": tuple(dict.fromkeys(max(1, count) for count in (n_codes // 4, n_codes // 2, n_codes))),
+        "grid": few_cells,
         "pool": ("root", "power"),
         "alpha": ((0.25,), (0.1,)),
         "scale_offset": (1e-3, 1e-5),
-        "pairs": (None,),
     }
-    return Space(image_shape, values, second)
+    return Space(image_shape, {"first": first, "both": both, "second": second})
 
 
 def _nearest_first(settings: list[Setting], base: Setting, rng: np.random.Generator) -> tuple[list[Setting], list[Setting]]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from poolwise.method.descriptors import Patches
     from poolwise.method.dictionaries import KMeans, RandomCodes
     from poolwise.method.encoders import Nearest, Threshold, Triangle
-    from poolwise.method.pooling import Pool, SecondOrder
+    from poolwise.method.pooling import BothOrders, Pool, SecondOrder
     from poolwise.method.scale import Standardize
     from poolwise.method.whitening import ZCA
     from poolwise.modelfile import load, save
@@ -31,7 +31,7 @@ _HOME = {
     "ZCA": "method.whitening",
     **dict.fromkeys(("KMeans", "RandomCodes"), "method.dictionaries"),
     **dict.fromkeys(("Nearest", "Threshold", "Triangle"), "method.encoders"),
-    **dict.fromkeys(("Pool", "SecondOrder"), "method.pooling"),
+    **dict.fromkeys(("BothOrders", "Pool", "SecondOrder"), "method.pooling"),
     "Standardize": "method.scale",
     "checkpoints": "modelfile.checkpoints",
     "cluster": "engine.connecting",
@@ -40,6 +40,7 @@ _HOME = {
 __all__ = [
     "ZCA",
     "AffinitySelector",
+    "BothOrders",
     "KMeans",
     "LinearSVM",
     "LinearSVMCV",

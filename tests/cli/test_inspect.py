@@ -168,6 +168,16 @@ def test_the_summary_names_symmetry_and_second_order(made, poolwise, tmp_path):
     assert f"encoding {encoding:,} + pooling {pooling:,}, for 8 copies of it" in text
 
 
+def test_the_summary_names_both_orders(made, poolwise, tmp_path):
+    path = tmp_path / "m.safetensors"
+    more = ("--pool", "both_orders", "--pairs", "3", "--first-order", "max", "--symmetry", "none", "--classifier", "none")
+    assert poolwise("fit", made.train, "-o", path, *QUICK, *more).code == 0
+    text = poolwise("inspect", path).out
+    assert "8 codes of 6×6 pixels, first- and second-order pooling over 2×2 cells" in text.splitlines()[0]
+    assert "both_orders, grid 2x2, pairs 3, first max, normalize root, offset 0.1" in text
+    assert f"pooling {27 * 27 * 3 * 3:,}; matrix roots or logarithms are not counted" in text
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

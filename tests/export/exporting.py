@@ -3,7 +3,7 @@
 import numpy as np
 import onnxruntime
 
-from poolwise import ZCA, Pool, SecondOrder, Threshold
+from poolwise import ZCA, BothOrders, Pool, SecondOrder, Threshold
 from poolwise.export import to_onnx
 from poolwise.method.descriptors import Patches
 from poolwise.method.encoders import Linear
@@ -24,6 +24,8 @@ QUICK = {
 CANDIDATES = {"n_candidates": 12}
 STATISTICS = {"statistics": True}
 SECOND = {"n_codes": 4, "pooling": SecondOrder(2)}
+BOTH = {"pooling": BothOrders(2, pairs=3)}
+SIDES = {"encoder": Threshold((0.25, 1.0), two_sided=True)}
 CONFIGURATIONS = {
     "paper": {},
     "two sides": {"encoder": Threshold(0.25, two_sided=True)},
@@ -86,11 +88,23 @@ CONFIGURATIONS = {
     "second order, mirror, sides": SECOND | {"symmetry": "mirror", "encoder": Threshold(0.25, two_sided=True)},
     "second order, directions": SECOND | {"pooling": SecondOrder(2, directions=3)},
     "second order, labels": SECOND | {"pooling": SecondOrder(2, directions=3, directions_by="labels")},
+    "both orders": BOTH,
+    "both orders, power": BOTH | {"pooling": BothOrders(2, 3, normalize="power")},
+    "both orders as they are": BOTH | {"pooling": BothOrders(1, 3, normalize=None)},
+    "both orders, max, mirror": BOTH | {"pooling": BothOrders([1, (2, 3)], 3, "max"), "symmetry": "mirror"},
+    "both orders, sides, cell": BOTH | SIDES | {"scale": "cell"},
+    "both orders, dihedral, statistics": BOTH | SIDES | STATISTICS | {"symmetry": "dihedral"},
+    "both orders, more pairs than codes": BOTH | SIDES | {"pooling": BothOrders(2, pairs=9)},
+    "both orders, one code squared": BOTH | {"pooling": BothOrders(2, pairs=1)},
+    "both orders, triangle": BOTH | {"encoder": "triangle", "pooling": BothOrders(1, 4, offset=0.002)},
+    "both orders, signed": BOTH | {"encoder": Linear(two_sided=False), "pooling": BothOrders(1, 4, "max")},
+    "both orders, candidates": BOTH | CANDIDATES | {"selection": "supervised"},
     "defaults": {"encoder": "auto", "pooling": "auto", "symmetry": "auto", "n_candidates": "auto"},
 }
 REFERENCE = (
     *("paper", "mirror, stride", "triangle", "nearest", "no offset", "second order, root", "ranges of bands", "defaults"),
     "statistics, mirror",
+    "both orders, max, mirror",
 )
 
 

@@ -3,10 +3,22 @@
 import numpy as np
 import pytest
 
-from poolwise import ZCA, LinearSVM, Nearest, Patches, Pool, PooledFeatures, SecondOrder, Standardize, Threshold, Triangle
+from poolwise import (
+    ZCA,
+    BothOrders,
+    LinearSVM,
+    Nearest,
+    Patches,
+    Pool,
+    PooledFeatures,
+    SecondOrder,
+    Standardize,
+    Threshold,
+    Triangle,
+)
 from poolwise.export.layer_data import page_data
 
-SCRIPTS = ("product.js", "roots.js", "bands.js", "numerics.js")
+SCRIPTS = ("product.js", "cells.js", "roots.js", "bands.js", "numerics.js")
 RUN = """
 const result = given.map(({ spec, images, plain }) => {
   const layer = new Layer(spec, plain);
@@ -58,6 +70,15 @@ CASES = {
     "second order, plain": {"pooling": SecondOrder((2, 1), None), "encoder": Threshold(0.25, two_sided=True)},
     "second order, directions": {"pooling": SecondOrder(2, directions=9)},
     "second order of triangles": {"pooling": SecondOrder(1, offset=0.001), "encoder": Triangle()},
+    "both orders": {"pooling": BothOrders(2, 4)},
+    "both orders, power": {"pooling": BothOrders([1, 2], 4, normalize="power")},
+    "both orders, plain": {"pooling": BothOrders((2, 1), 4, normalize=None), "encoder": Threshold(0.25, two_sided=True)},
+    "both orders, max, mirrored": {"pooling": BothOrders([1, (2, 3)], 4, "max"), "symmetry": "mirror"},
+    "both orders of four outputs, cell": {"pooling": BothOrders(2, 5), "encoder": FOUR, "scale": "cell"},
+    "both orders, more pairs than codes": {"pooling": BothOrders(1, 99, "max"), "encoder": FOUR},
+    "both orders, dihedral, statistics": {"pooling": BothOrders(2, 3), "symmetry": "dihedral", "statistics": True},
+    "both orders of nearest codes": {"pooling": BothOrders(2, 3), "encoder": Nearest()},
+    "both orders of triangles": {"pooling": BothOrders(2, 4, offset=0.01), "encoder": Triangle()},
     "large patches": {"descriptor": Patches(12, 1), "n_codes": 3},
     "one pixel": {"descriptor": Patches(1), "n_codes": 3},
 }
@@ -99,6 +120,7 @@ def test_features_are_the_librarys(computed, name, kind):
         {},
         {"n_candidates": 24},
         {"pooling": SecondOrder(2, directions=7)},
+        {"pooling": BothOrders(2, 4)},
         {"encoder": FOUR},
         {"statistics": True},
         {"statistics": True, "n_candidates": 24, "symmetry": "mirror"},
@@ -144,6 +166,8 @@ const result = {
     [
         {"encoder": FOUR, "n_candidates": 24},
         {"pooling": SecondOrder(2)},
+        {"pooling": BothOrders(2, 4)},
+        {"pooling": BothOrders(1, 5, "max"), "encoder": FOUR, "statistics": True},
         {"encoder": Triangle()},
         {"encoder": FOUR, "n_candidates": 24, "statistics": True},
     ],

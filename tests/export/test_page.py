@@ -10,7 +10,19 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import poolwise
-from poolwise import LLC, OMP, Hog, LinearSVM, MaxProducts, Patches, PooledFeatures, SecondOrder, StackedFeatures, Threshold
+from poolwise import (
+    LLC,
+    OMP,
+    BothOrders,
+    Hog,
+    LinearSVM,
+    MaxProducts,
+    Patches,
+    PooledFeatures,
+    SecondOrder,
+    StackedFeatures,
+    Threshold,
+)
 from poolwise.method.encoders import Linear
 from poolwise.method.layer import Layer
 from poolwise.method.pooling import Pool
@@ -83,6 +95,8 @@ def test_200_codes_take_less_than_a_megabyte(rng, written):
         ({"pooling": MaxProducts(1)}, "MaxProducts"),
         ({"pooling": SecondOrder(1, "log")}, "log"),
         ({"pooling": SecondOrder(1, offset=1e-5)}, "offset"),
+        ({"pooling": BothOrders(1, 3, normalize="log")}, "logarithm, for BothOrders"),
+        ({"pooling": BothOrders(1, 3, offset=1e-5)}, "BothOrders.*offset=1e-05"),
         ({"nodata": 300}, "pixels without data, for nodata=300"),
     ],
 )

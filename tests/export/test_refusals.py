@@ -12,7 +12,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from poolwise import LinearSVM, LinearSVMCV, Pool, PooledFeatures, SecondOrder, StackedFeatures, export_onnx
+from poolwise import BothOrders, LinearSVM, LinearSVMCV, Pool, PooledFeatures, SecondOrder, StackedFeatures, export_onnx
 from poolwise.export import ExportError, known, to_onnx, writing
 from poolwise.export.origin import shareable
 from poolwise.method.descriptors import Patches
@@ -46,6 +46,8 @@ def every_second(images):
         ({"pooling": "max_products", "n_codes": 3}, "pooling='max_products' .*loop of ours"),
         ({"pooling": SecondOrder(1, "log")}, "normalize='log' cannot be exported: .*eigenvectors"),
         ({"pooling": SecondOrder(1, offset=1e-4)}, "offset=0.0001 cannot be exported: .*at least 0.001"),
+        ({"pooling": BothOrders(1, 3, normalize="log")}, "'both_orders' with normalize='log' cannot be exported"),
+        ({"pooling": BothOrders(1, 3, offset=1e-4)}, "'both_orders' with offset=0.0001 cannot be exported: .*at least 0.001"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from poolwise import LinearSVM, Pool, PooledFeatures, Threshold, save
+from poolwise import BothOrders, LinearSVM, Pool, PooledFeatures, Threshold, save
 from poolwise.method.descriptors import Patches
 from poolwise.method.whitening import ZCA
 
@@ -32,6 +32,15 @@ def margins():
         {"n_codes": 4, "n_candidates": 12, "selection": "affinity", "symmetry": None, "pooling": Pool("max", [1, 2])},
         {"n_codes": 4, "n_candidates": None, "symmetry": "mirror", "encoder": "threshold", "scale": "cell"},
         {"n_codes": 4, "n_candidates": None, "whitening": ZCA(rank=9), "encoder": Threshold(0.1, two_sided=True)},
+        {"n_codes": 5, "n_candidates": 12, "symmetry": "mirror", "pooling": BothOrders([1, 2], 3)},
+        {
+            "n_codes": 4,
+            "n_candidates": None,
+            "symmetry": None,
+            "encoder": "threshold",
+            "pooling": BothOrders(2, 9, "max"),
+            "scale": "cell",
+        },
         {
             "n_codes": 4,
             "n_candidates": None,

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from poolwise import ZCA, KMeans, Pool, PooledFeatures, SecondOrder, Threshold
+from poolwise import ZCA, BothOrders, KMeans, Pool, PooledFeatures, SecondOrder, Threshold
 from poolwise.report.words import note_on_codes, note_on_features, note_on_work, one_line, parameters
 
 from settings import paper_features
@@ -25,6 +25,13 @@ from settings import paper_features
         ),
         ({"encoder": Threshold((0.1, 0.25, 1))}, ", above each of the thresholds 0.1, 0.25 and 1, in", "negative"),
         ({"encoder": Threshold((0.1, 1), two_sided=True)}, "0.1 and 1 and for the pattern and for its negative, in", ",,"),
+        (
+            {"encoder": Threshold(two_sided=True), "pooling": BothOrders(2, 3, "max")},
+            "how strongly it is present, for the pattern and for its negative, and how strongly every two of 3 of them are "
+            "present together, in each of 4 parts",
+            ",,",
+        ),
+        ({"pooling": BothOrders(2, 9)}, "how much of it there is and how strongly every two of them are present", "of 4 of"),
     ],
 )
 def test_one_line(photos, settings, said, unsaid):
@@ -77,6 +84,14 @@ def fitted(photos, **settings):
             ),
         ),
         ({"pooling": SecondOrder(normalize=None)}, ("by K-means", "numbers per image: second moments", "")),
+        (
+            {"pooling": BothOrders(2, 3)},
+            (
+                "by K-means",
+                "numbers per image: those of every code, and matrix roots of second moments of 3",
+                "; matrix roots or logarithms are not counted",
+            ),
+        ),
     ],
 )
 def test_notes_name_rank_normalisation_directions_and_copies(photos, settings, said):

@@ -16,7 +16,7 @@ from poolwise.method.descriptors import Patches
 from poolwise.method.encoders import Linear, Nearest, Threshold, Triangle
 from poolwise.method.layer import Layer
 from poolwise.method.nystrom import Projection
-from poolwise.method.pooling import Pool, SecondOrder
+from poolwise.method.pooling import BothOrders, Pool, SecondOrder
 from poolwise.method.pooling.second_order import LEAST_OFFSET_OF_PRODUCTS
 from poolwise.method.scale import Scale
 from poolwise.method.whitening import Whitening
@@ -26,6 +26,7 @@ class ExportError(ValueError):
     """A model, or a wish, that a graph cannot express."""
 
 
+_Products = SecondOrder | BothOrders
 _PLACES = ("descriptor", "whitening", "encoder", "pooling", "scale", "projection", "statistics")
 _FIELDS: dict[type, tuple[str, ...]] = {
     Layer: ("image_shape", "codes", "symmetry", "pictures", *_PLACES),
@@ -37,6 +38,7 @@ _FIELDS: dict[type, tuple[str, ...]] = {
     Nearest: (),
     Pool: ("how", "grid", "root"),
     SecondOrder: ("grid", "normalize", "offset", "directions", "directions_by"),
+    BothOrders: ("grid", "pairs", "first", "normalize", "offset"),
     Scale: ("mean", "spread"),
     Projection: ("kind", "T"),
     Bands: ("gain", "shift"),
@@ -46,6 +48,8 @@ _WORDS: dict[tuple[type, str], tuple[str | None, ...]] = {
     (Patches, "contrast"): ("std", "variance", None),
     (Pool, "how"): ("average", "max", "sum", "rms", "both"),
     (SecondOrder, "normalize"): ("root", "power", None),
+    (BothOrders, "first"): ("average", "max"),
+    (BothOrders, "normalize"): ("root", "power", None),
     (Projection, "kind"): ("nystrom", "pca", "direction"),
 }
 _OF_THEIR_OWN = "every patch has an optimisation of its own, which no operator of ONNX solves"
@@ -61,7 +65,7 @@ _REASONS = {
 _INSTEAD = {
     "descriptor": "patches",
     "encoder": "threshold, triangle, nearest or linear",
-    "pooling": "average, max, sum, rms, both or second_order",
+    "pooling": "average, max, sum, rms, both, second_order or both_orders",
 }
 _PARAMETERS: dict[type, set[str]] = {
     PooledFeatures: {
@@ -108,20 +112,20 @@ def check_features(model: Any) -> None:
 
 def check_layer(layer: Layer) -> None:
     """An ExportError where a part of the layer, or a parameter of one, has no form in a graph."""
-    if isinstance(layer.pooling, SecondOrder) and layer.pooling.normalize == "log":
+    pooling = layer.pooling
+    if isinstance(pooling, _Products) and pooling.normalize == "log":
         raise ExportError(
-            "pooling='second_order' with normalize='log' cannot be exported: a matrix logarithm needs eigenvectors, which no "
-            "operator of ONNX gives. Fit with normalize='root', 'power' or None"
+            f"pooling={pooling.word!r} with normalize='log' cannot be exported: a matrix logarithm needs eigenvectors, which "
+            f"no operator of ONNX gives. Fit with normalize='root', 'power' or None"
         )
     _check_fields(layer)
     for place in _PLACES:
         part = getattr(layer, place)
         if part is not None:
             _check_fields(part, place)
-    pooling = layer.pooling
-    if isinstance(pooling, SecondOrder) and pooling.normalize == "root" and pooling.offset < LEAST_OFFSET_OF_PRODUCTS:
+    if isinstance(pooling, _Products) and pooling.normalize == "root" and pooling.offset < LEAST_OFFSET_OF_PRODUCTS:
         raise ExportError(
-            f"pooling='second_order' with offset={pooling.offset!r} cannot be exported: a graph takes matrix roots by "
+            f"pooling={pooling.word!r} with offset={pooling.offset!r} cannot be exported: a graph takes matrix roots by "
             f"products, which need an offset of at least {LEAST_OFFSET_OF_PRODUCTS:g}"
         )
 

@@ -22,7 +22,7 @@ from poolwise.method.descriptors import Patches
 from poolwise.method.encoders import Folded
 from poolwise.method.layer import Layer
 from poolwise.method.nystrom import Projection
-from poolwise.method.pooling import Pool, SecondOrder
+from poolwise.method.pooling import BothOrders, Pool, Pooling, SecondOrder
 from poolwise.method.pooling.second_order import LEAST_OFFSET_OF_PRODUCTS
 from poolwise.method.scale import Scale
 from poolwise.method.whitening import Whitening
@@ -39,6 +39,7 @@ _KNOWN: dict[type, set[str]] = {  # what the script computes; the rest of a laye
     Folded: {"F", "b", "activation", "signs", "thetas", "together"},
     Pool: {"how", "grid", "root"},
     SecondOrder: {"grid", "normalize", "offset", "directions", "directions_by"},
+    BothOrders: {"grid", "pairs", "first", "normalize", "offset"},
     Scale: {"mean", "spread"},
     Projection: {"kind", "T"},
     Bands: {"gain", "shift"},
@@ -57,6 +58,7 @@ _VALUES = {  # what fields of these names may be
     "activation": ("threshold", "triangle", "nearest"),
     "contrast": ("std", "variance", None),
     "how": ("average", "max", "sum", "rms", "both"),
+    "first": ("average", "max"),
     "normalize": ("root", "power", None),
     "symmetry": (None, "mirror", "dihedral"),
 }
@@ -85,7 +87,7 @@ def page_data(features: PooledFeatures, classifier: LinearClassifier | None, nam
         "signs": list(folded.signs),
         "thetas": list(folded.thetas),
         "grids": [list(grid) for grid in pooling.grids],
-        **_pooled(pooling),
+        **_pooled(pooling, layer.n_outputs),
         "mean": kept_as(layer.scale.mean),
         "spread": kept_as(layer.scale.spread),
         "bandMean": None if layer.statistics is None else kept_as(layer.statistics.mean),
@@ -129,10 +131,15 @@ def _patches(layer: Layer) -> dict[str, Any]:
     return {"patch": list(cut.patch_size), "stride": cut.stride, "contrast": cut.contrast, "offset": float(cut.offset)}
 
 
-def _pooled(pooling: Any) -> dict[str, Any]:
-    if isinstance(pooling, Pool):
-        return {"how": pooling.how, "root": bool(pooling.root)}
-    return {"how": "pairs", "normalize": pooling.normalize, "pairOffset": float(pooling.offset)}
+def _pooled(pooling: Pooling, outputs: int) -> dict[str, Any]:
+    """How each output is pooled by itself, if it is; how many are multiplied with each other, and what becomes of that."""
+    found: dict[str, Any] = {"how": "none", "multiplied": pooling.multiplied(outputs)}
+    alone = pooling.first_order() if isinstance(pooling, BothOrders) else pooling
+    if isinstance(alone, Pool):
+        found |= {"how": alone.how, "root": bool(alone.root)}
+    if isinstance(pooling, SecondOrder | BothOrders):
+        found |= {"normalize": pooling.normalize, "pairOffset": float(pooling.offset)}
+    return found
 
 
 def _unprojected(coef: Array, layer: Layer) -> Array:
@@ -156,14 +163,14 @@ def _checked(layer: Layer) -> Folded:
         raise ValueError(f"a page reads pictures of 1 or 3 channels; this model is for {c}. {_ELSEWHERE}")
     if type(cut) is not Patches:
         raise ValueError(f"a page cannot compute the descriptor {cut!r}; fit with descriptor='patches'. {_ELSEWHERE}")
-    if type(pooling) not in (Pool, SecondOrder):
-        raise ValueError(f"a page cannot compute {pooling!r}; fit with Pool or SecondOrder. {_ELSEWHERE}")
+    if type(pooling) not in (Pool, SecondOrder, BothOrders):
+        raise ValueError(f"a page cannot compute {pooling!r}; fit with Pool, SecondOrder or BothOrders. {_ELSEWHERE}")
     folded = layer.encoder.fused(layer.codes, layer.whitening.inner)
     if folded is None:
         raise ValueError(
             f"a page cannot compute {layer.encoder!r}; fit with encoder 'threshold', 'triangle' or 'nearest'. {_ELSEWHERE}"
         )
-    if isinstance(pooling, SecondOrder):
+    if isinstance(pooling, SecondOrder | BothOrders):
         if pooling.normalize == "log":
             raise ValueError(f"a page has no matrix logarithm, for {pooling!r}; fit with normalize='root'. {_ELSEWHERE}")
         if pooling.normalize == "root" and pooling.offset < LEAST_OFFSET_OF_PRODUCTS:

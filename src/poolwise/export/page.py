@@ -17,7 +17,7 @@ from poolwise.report.html import as_data, as_utf8, own, render
 from poolwise.report.words import parameters
 from poolwise.support.files import replacing
 
-_WORKER = ("product.js", "roots.js", "bands.js", "numerics.js", "pixels.js", "worker.js")
+_WORKER = ("product.js", "cells.js", "roots.js", "bands.js", "numerics.js", "pixels.js", "worker.js")
 _KINDS = {1: "grey", 3: "colour"}
 
 
@@ -28,7 +28,7 @@ def export_page(
 
     It shows label and margins, the codes that fired, where in the picture they fired, and the time. One file with all arrays
     inside, which asks no server for anything. For models of patches with 1 or 3 channels, whose encoder is a threshold, the
-    triangle or the nearest code, and whose pooling is of first order, or of second order without a logarithm.
+    triangle or the nearest code, and whose pooling is of first order, of second order without a logarithm, or of both.
 
     Parameters
     ----------

@@ -1,11 +1,12 @@
 """Pooling, scale and projection as nodes: activations to features.
 
     first order   Slice and Reduce of every cell
-    second order  S = F Fᵀ / n of every cell
+    second order  S = F Fᵀ / n of every cell, F: the outputs that are multiplied
+    both orders   Concat of these, cell by cell
     root          Y of  Y ← Y T, Z ← T Z, T = (μ / 2) (3 I - μ² Z Y),  from Y = S / tr S, Z = I
 
-The eigenvalues of (S + ε s̄ I) / tr are at least ε / (outputs (1 + ε)). So μ of every round, which follows from a bound below
-them (`kernels.roots`), is known before: the graph has as many rounds as the smallest could need.
+The eigenvalues of (S + ε s̄ I) / tr are at least ε / (m (1 + ε)), m: the rows of S. So μ of every round, which follows from
+a bound below them (`kernels.roots`), is known before: the graph has as many rounds as the smallest could need.
 """
 
 import math
@@ -15,7 +16,7 @@ import numpy as np
 from poolwise.export.graph import Graph, real, whole
 from poolwise.method.layer import Layer
 from poolwise.method.nystrom import Projection
-from poolwise.method.pooling import Pool, SecondOrder
+from poolwise.method.pooling import BothOrders, Pool, SecondOrder
 from poolwise.method.pooling.cells import cut_cells
 from poolwise.method.scale import Scale
 from poolwise.method.symmetry import N_COPIES
@@ -46,17 +47,14 @@ def _flipped(graph: Graph, x: str, axis: int) -> str:
 def pooled(graph: Graph, layer: Layer, parts: list[str]) -> str:
     """Activations of all copies, (copies · n, some, h, w) each, to (n, cells, width): averaged over copies and normalised."""
     pooling = layer.pooling
+    if isinstance(pooling, Pool):
+        return _first_order(graph, layer, pooling, parts)
     if isinstance(pooling, SecondOrder):
-        x, shape = _second_moments(graph, layer, parts), [layer.n_outputs] * 2
-    elif isinstance(pooling, Pool):
-        x, shape = _first_order(graph, layer, parts), [pooling.width(layer.n_outputs)]
-    else:
-        raise AssertionError("check_layer has refused it")
-    x = mean_of_copies(graph, layer, x, *shape)
-    if isinstance(pooling, SecondOrder):
-        return _normalized(graph, layer, pooling, x)
-    x = graph("Sqrt", x) if pooling.how == "rms" else x
-    return _signed_root(graph, x) if pooling.root else x
+        return _second_order(graph, layer, pooling, parts)
+    if isinstance(pooling, BothOrders):
+        first = _first_order(graph, layer, pooling.first_order(), parts)
+        return graph.join([first, _second_order(graph, layer, pooling.second_order, parts)], 2)
+    raise AssertionError("check_layer has refused it")
 
 
 def mean_of_copies(graph: Graph, layer: Layer, x: str, *shape: int) -> str:
@@ -95,9 +93,15 @@ def stacked(graph: Graph, cells: list[str]) -> str:
     return graph.join([graph("Unsqueeze", cell, whole(1)) for cell in cells], 1)
 
 
-def _first_order(graph: Graph, layer: Layer, parts: list[str]) -> str:
+def _first_order(graph: Graph, layer: Layer, pooling: Pool, parts: list[str]) -> str:
+    """Every output by itself, (n, cells, width)."""
+    x = mean_of_copies(graph, layer, _reduced_cells(graph, layer, pooling.how, parts), pooling.width(layer.n_outputs))
+    x = graph("Sqrt", x) if pooling.how == "rms" else x
+    return _signed_root(graph, x) if pooling.root else x
+
+
+def _reduced_cells(graph: Graph, layer: Layer, how: str, parts: list[str]) -> str:
     """(copies · n, cells, width)"""
-    how = layer.pooling.how  # type: ignore[attr-defined]
     if how == "rms":
         parts = [graph("Mul", part, part) for part in parts]
     by_part = [parts_of_cells(graph, layer, part, layer.positions) for part in parts]
@@ -115,24 +119,39 @@ def _reduced(graph: Graph, x: str, how: str) -> str:
     return graph("ReduceMax" if how == "max" else "ReduceMean", x, axes=[2, 3], keepdims=0)
 
 
-def _second_moments(graph: Graph, layer: Layer, parts: list[str]) -> str:
-    """(copies · n, cells, outputs, outputs)"""
+def _second_order(graph: Graph, layer: Layer, pooling: SecondOrder, parts: list[str]) -> str:
+    """Products of the first outputs, as many as the layer's pooling multiplies, (n, cells, width)."""
+    m = layer.pooling.multiplied(layer.n_outputs)
+    F = _leading(graph, parts, layer.n_outputs, m)
+    S = mean_of_copies(graph, layer, _second_moments(graph, layer, F, m), m, m)
+    return _normalized(graph, layer, pooling, S, m)
+
+
+def _leading(graph: Graph, parts: list[str], outputs: int, m: int) -> str:
+    """The first m of that many outputs, of which every part has as many."""
+    each = outputs // len(parts)
+    taken = math.ceil(m / each)
+    x = graph.join(parts[:taken], 1)
+    return x if m == taken * each else graph.part(x, (1,), (0,), (m,))
+
+
+def _second_moments(graph: Graph, layer: Layer, x: str, m: int) -> str:
+    """Of (copies · n, m, h, w): (copies · n, cells, m, m)."""
     found = []
-    for part, size in parts_of_cells(graph, layer, graph.join(parts, 1), layer.positions):
-        F = graph.reshape(part, 0, layer.n_outputs, size)
+    for part, size in parts_of_cells(graph, layer, x, layer.positions):
+        F = graph.reshape(part, 0, m, size)
         S = graph("MatMul", F, graph("Transpose", F, perm=[0, 2, 1]))
         found.append(graph("Div", S, real(size)))
     return stacked(graph, found)
 
 
-def _normalized(graph: Graph, layer: Layer, pooling: SecondOrder, S: str) -> str:
-    """To the upper triangles, (n, cells, width)."""
-    outputs = layer.n_outputs
+def _normalized(graph: Graph, layer: Layer, pooling: SecondOrder, S: str, m: int) -> str:
+    """(n, cells, m, m) to the upper triangles, (n, cells, width)."""
     if pooling.normalize == "root":
-        S = _matrix_root(graph, S, outputs, pooling.offset)
-    rows, columns = np.triu_indices(outputs)
-    flat = graph.reshape(S, 0, layer.n_cells, outputs * outputs)
-    upper = graph("Gather", flat, (rows * outputs + columns).astype(np.int64), axis=2)
+        S = _matrix_root(graph, S, m, pooling.offset)
+    rows, columns = np.triu_indices(m)
+    flat = graph.reshape(S, 0, layer.n_cells, m * m)
+    upper = graph("Gather", flat, (rows * m + columns).astype(np.int64), axis=2)
     if pooling.normalize == "power":
         upper = _signed_root(graph, upper)
     return graph("Mul", upper, np.where(rows == columns, 1, math.sqrt(2)).astype(np.float32))
@@ -155,14 +174,14 @@ def rounds_of_root(least: float) -> list[float]:
     return found or [1.0]
 
 
-def _matrix_root(graph: Graph, S: str, outputs: int, offset: float) -> str:
-    """(n, cells, outputs, outputs) to (S + ε s̄ I)^½; of zeros to zeros."""
-    eye = graph.constant(np.eye(outputs, dtype=np.float32))
+def _matrix_root(graph: Graph, S: str, m: int, offset: float) -> str:
+    """(n, cells, m, m) to (S + ε s̄ I)^½; of zeros to zeros."""
+    eye = graph.constant(np.eye(m, dtype=np.float32))
     trace = graph("ReduceSum", graph("Mul", S, eye), whole(2, 3), keepdims=1)
-    S = graph("Add", S, graph("Mul", graph("Mul", trace, real(offset / outputs)), eye))
+    S = graph("Add", S, graph("Mul", graph("Mul", trace, real(offset / m)), eye))
     norm = graph("Mul", trace, real(1 + offset))
     Y, Z = graph("Div", S, graph("Max", norm, real(_SMALLEST))), ""
-    rounds = rounds_of_root(offset / (outputs * (1 + offset)))
+    rounds = rounds_of_root(offset / (m * (1 + offset)))
     for number, mu in enumerate(rounds):
         T = graph("MatMul", Z, Y) if number else Y
         T = graph("Add", graph("Mul", T, real(-0.5 * mu**3)), graph("Mul", eye, real(1.5 * mu)))

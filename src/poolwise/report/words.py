@@ -46,7 +46,8 @@ def one_line(found: Findings) -> str:
     kept = f", kept of {M:,} {why}," if M is not None and M > K else ""
     asked = _noted(layer.pooling) + _outputs(layer.encoder)
     if isinstance(layer.pooling, BothOrders):
-        asked += f" and how strongly every two of {layer.pooling.pairs} of them are present together,"
+        some = "" if layer.pooling.pairs >= K else f" of {layer.pooling.pairs}"
+        asked += f" and how strongly every two{some} of them are present together,"
     where = f"each of {cells} parts of the image" if cells > 1 else "the whole image"
     kind = _COLOURS.get(c, f"{c}-channel")
     line = (

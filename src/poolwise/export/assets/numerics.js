@@ -9,35 +9,14 @@
 const TILE = 256; // positions in one product
 const CONSTANT = 1e-6; // contrast below this share of the mean is rounding
 const CLOSE_SHARE = 1e-3; // of |p|²: distances below it have lost their digits
+const WAYS = { // loops that pool outputs by themselves
+  average: ["poolSum"], sum: ["poolSum"], max: ["poolMax"], rms: ["poolSquare"], both: ["poolSum", "poolMax"], none: [],
+};
 const MOST_ROUNDS = 40, CLOSE = 1e-9; // of the iteration for matrix roots
 
 /** Base64 of float32, the lowest byte first. */
 function decode(text) {
   return new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
-}
-
-/** Where the G cells of h positions begin, and the end. */
-const cellEdges = (h, G) => Array.from({ length: G + 1 }, (_, g) => Math.ceil((g * h) / G));
-
-/** The cells of a pyramid, and the atoms that they are unions of: `atom` of every row and column of positions. */
-function cutCells(h, w, grids) {
-  const borders = (n, axis) => [...new Set(grids.flatMap((grid) => cellEdges(n, grid[axis])))].sort((a, b) => a - b);
-  const ys = borders(h, 0), xs = borders(w, 1);
-  const cells = [];
-  for (const [rows, columns] of grids) {
-    const ye = cellEdges(h, rows), xe = cellEdges(w, columns);
-    for (let i = 0; i < rows; i++) {
-      for (let j = 0; j < columns; j++) {
-        const atoms = [];
-        for (let a = ys.indexOf(ye[i]); ys[a] < ye[i + 1]; a++) {
-          for (let b = xs.indexOf(xe[j]); xs[b] < xe[j + 1]; b++) atoms.push(a * (xs.length - 1) + b);
-        }
-        cells.push({ atoms, size: (ye[i + 1] - ye[i]) * (xe[j + 1] - xe[j]) });
-      }
-    }
-  }
-  const of = (edges) => Array.from({ length: edges.at(-1) }, (_, i) => edges.findIndex((edge) => edge > i) - 1);
-  return { cells, rowOf: of(ys), columnOf: of(xs), xs, columns: xs.length - 1, count: (ys.length - 1) * (xs.length - 1) };
 }
 
 /** (depth, columns) of numbers in groups of eight columns, filled up with zeros: (groups, depth, 8). */
@@ -59,8 +38,9 @@ class Layer {
     this.d = ph * pw * c;
     this.outputs = this.signs.length * this.codes;
     this.cut = cutCells(this.h, this.w, this.grids);
-    this.isPaired = this.how === "pairs";
-    this.width = this.isPaired ? (this.outputs * (this.outputs + 1)) / 2 : this.outputs * (this.how === "both" ? 2 : 1);
+    this.ways = WAYS[this.how];
+    this.alone = this.ways.length * this.outputs; // numbers of a cell that are outputs by themselves; products follow
+    this.width = this.alone + (this.multiplied * (this.multiplied + 1)) / 2;
     this.#reserve(plain);
   }
 
@@ -71,11 +51,10 @@ class Layer {
     this.columns = 8 * Math.ceil((this.B.length / (inner + 1)) / 8);
     this.reduced = this.R ? 8 * Math.ceil(inner / 8) : 0;
     this.padded = 4 * Math.ceil(this.codes / 4);
-    const parts = this.how === "both" ? 2 : 1;
     const sizes = {
       A: rows * (this.d + 1), few: this.R ? rows * (inner + 1) : 0, small: rows * this.reduced, Z: rows * this.columns,
       R: this.reduced * (this.d + 1), B: this.columns * (inner + 1),
-      totals: this.isPaired ? 0 : parts * this.cut.count * this.signs.length * this.padded,
+      totals: this.ways.length * this.cut.count * this.signs.length * this.padded,
     };
     this.place = {};
     let end = 0;
@@ -208,76 +187,72 @@ class Layer {
     }
   }
 
-  /** Statistics of one view by cells: (cells, width), or for pairs (cells, outputs, outputs). */
+  /** Statistics of one view in every cell: outputs by themselves, and behind them averages of products, (multiplied, multiplied). */
   #statistics(image) {
-    return this.isPaired ? this.#pairs(image) : this.#pooled(image);
-  }
-
-  #pooled(image) {
-    const { how, signs, thetas, codes, padded, outputs, cut, loops, place, columns } = this;
-    const each = signs.length * padded, totals = this.memory.totals;
-    const ways = { max: ["poolMax"], rms: ["poolSquare"], both: ["poolSum", "poolMax"] }[how] || ["poolSum"];
-    totals.fill(0);
+    const { cut, alone, multiplied } = this, f = new Float64Array(multiplied), active = new Int32Array(multiplied);
+    const sums = Array.from({ length: cut.count }, () => new Float64Array(multiplied * multiplied));
+    this.memory.totals.fill(0);
     this.#runs(image, (row, n, count, atom) => {
-      ways.forEach((way, part) => {
-        const into = place.totals + (part * cut.count + atom) * each;
-        for (let s = 0; s < signs.length; s++) {
-          loops[way](4 * (place.Z + row * columns), 4 * (into + s * padded), count, 4 * columns, padded / 4, signs[s], thetas[s]);
-        }
-      });
+      this.#pool(row, count, atom);
+      for (let i = 0; i < count && multiplied; i++) {
+        this.#activations(row + i, f);
+        addProducts(f, active, sums[atom]);
+      }
     });
-    return cut.cells.map(({ atoms, size }) => {
-      const x = new Float64Array(this.width);
-      ways.forEach((way, part) => {
-        const isLargest = way === "poolMax", share = isLargest || how === "sum" ? 1 : size;
-        for (const atom of atoms) {
-          for (let s = 0; s < signs.length; s++) {
-            const from = (part * cut.count + atom) * each + s * padded, to = part * outputs + s * codes;
-            for (let k = 0; k < codes; k++) {
-              x[to + k] = isLargest ? Math.max(x[to + k], totals[from + k]) : x[to + k] + totals[from + k] / share;
-            }
-          }
-        }
-      });
+    return cut.cells.map((cell) => {
+      const x = new Float64Array(alone + multiplied * multiplied);
+      this.#pooled(cell, x);
+      x.set(averageProducts(cell, sums, multiplied), alone);
       return x;
     });
   }
 
-  /** Activations of a row of Z: outputs in the order of the sides. */
-  #activations(row, f) {
-    const { signs, thetas, codes } = this, Z = this.memory.Z, from = row * this.columns;
-    for (let s = 0; s < signs.length; s++) {
-      for (let k = 0; k < codes; k++) f[s * codes + k] = Math.max(0, signs[s] * Z[from + k] - thetas[s]);
-    }
+  /** Take rows of Z into the totals of an atom. */
+  #pool(row, count, atom) {
+    const { ways, signs, thetas, padded, cut, loops, place, columns } = this;
+    ways.forEach((way, part) => {
+      const into = place.totals + (part * cut.count + atom) * signs.length * padded;
+      for (let s = 0; s < signs.length; s++) {
+        loops[way](4 * (place.Z + row * columns), 4 * (into + s * padded), count, 4 * columns, padded / 4, signs[s], thetas[s]);
+      }
+    });
   }
 
-  #pairs(image) {
-    const { outputs, cut } = this, f = new Float64Array(outputs), active = new Int32Array(outputs);
-    const sums = Array.from({ length: cut.count }, () => new Float64Array(outputs * outputs));
-    this.#runs(image, (row, n, count, atom) => {
-      const S = sums[atom];
-      for (let i = 0; i < count; i++) {
-        this.#activations(row + i, f);
-        let some = 0;
-        for (let k = 0; k < outputs; k++) if (f[k] > 0) active[some++] = k;
-        for (let a = 0; a < some; a++) {
-          for (let b = a, one = f[active[a]], at = active[a] * outputs; b < some; b++) S[at + active[b]] += one * f[active[b]];
+  /** Outputs by themselves in one cell, from the totals of its atoms. */
+  #pooled({ atoms, size }, x) {
+    const { ways, how, signs, codes, padded, outputs, cut } = this, totals = this.memory.totals;
+    ways.forEach((way, part) => {
+      const isLargest = way === "poolMax", share = isLargest || how === "sum" ? 1 : size;
+      for (const atom of atoms) {
+        for (let s = 0; s < signs.length; s++) {
+          const from = ((part * cut.count + atom) * signs.length + s) * padded, to = part * outputs + s * codes;
+          for (let k = 0; k < codes; k++) {
+            x[to + k] = isLargest ? Math.max(x[to + k], totals[from + k]) : x[to + k] + totals[from + k] / share;
+          }
         }
       }
     });
-    return cut.cells.map(({ atoms, size }) => {
-      const S = new Float64Array(outputs * outputs);
-      for (const atom of atoms) for (let i = 0; i < S.length; i++) S[i] += sums[atom][i] / size;
-      for (let i = 0; i < outputs; i++) for (let j = 0; j < i; j++) S[i * outputs + j] = S[j * outputs + i];
-      return S;
-    });
+  }
+
+  /** Activations of a row of Z, in the order of the sides: as many as f has room for. */
+  #activations(row, f) {
+    const { signs, thetas, codes } = this, Z = this.memory.Z, from = row * this.columns;
+    for (let s = 0; s * codes < f.length; s++) {
+      const some = Math.min(codes, f.length - s * codes);
+      for (let k = 0; k < some; k++) f[s * codes + k] = Math.max(0, signs[s] * Z[from + k] - thetas[s]);
+    }
   }
 
   /** What pooling makes of its statistics, in one cell. */
   #normalized(x) {
-    if (this.isPaired) return packPairs(this.normalize === "root" ? shiftedRoot(x, this.outputs, this.pairOffset) : x, this.outputs, this.normalize === "power");
-    if (this.how === "rms") x = x.map(Math.sqrt);
-    return this.root ? x.map((value) => Math.sign(value) * Math.sqrt(Math.abs(value))) : x;
+    const { alone, multiplied, width } = this, found = new Float64Array(width);
+    for (let i = 0; i < alone; i++) {
+      const value = this.how === "rms" ? Math.sqrt(x[i]) : x[i];
+      found[i] = this.root ? Math.sign(value) * Math.sqrt(Math.abs(value)) : value;
+    }
+    const S = x.subarray(alone), matrix = this.normalize === "root" ? shiftedRoot(S, multiplied, this.pairOffset) : S;
+    found.set(packPairs(matrix, multiplied, this.normalize === "power"), alone);
+    return found;
   }
 
   /**
@@ -332,19 +307,20 @@ class Layer {
 
   /**
    * What each code, and with two sides its negative, adds to the margin of a class; without one, for row = null, by how much
-   * its pooled activation is above its mean, in the part of the image where that is most, in units of its spread. Statistics
-   * of bands belong to no code.
+   * its pooled activation, or where only products are pooled its square, is above its mean, in the part of the image where
+   * that is most, in units of its spread. Statistics of bands belong to no code.
    */
   scores(standard, row) {
-    const { width, outputs, codes } = this, n = standard.length, isSecond = this.classes && this.classes.length === 2;
+    const { width, alone, outputs, codes } = this, n = standard.length, isSecond = this.classes && this.classes.length === 2;
     const scores = new Float64Array(this.signs.some((sign) => sign < 0) ? 2 * codes : codes);
-    const sign = isSecond && row === 0 ? -1 : 1, from = isSecond ? 0 : row * n, pairs = this.isPaired ? pairsOf(outputs) : null;
+    const sign = isSecond && row === 0 ? -1 : 1, from = isSecond ? 0 : row * n;
+    const owners = [...Array.from({ length: alone }, (_, i) => [i % outputs, i % outputs]), ...pairsOf(this.multiplied)];
     const ofCodes = this.cut.cells.length * width;
     if (row === null) scores.fill(-Infinity);
     for (let i = 0; i < ofCodes; i++) {
-      const [o, p] = pairs ? pairs[i % width] : [(i % width) % outputs, (i % width) % outputs], a = this.#sideOf(o);
+      const [o, p] = owners[i % width], a = this.#sideOf(o);
       if (row === null) {
-        if (o === p) scores[a] = Math.max(scores[a], standard[i]);
+        if (alone ? i % width < alone : o === p) scores[a] = Math.max(scores[a], standard[i]);
       } else {
         const share = (sign * this.coef[from + i] * standard[i]) / 2;
         scores[a] += share;

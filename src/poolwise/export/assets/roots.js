@@ -1,4 +1,4 @@
-// Second-order pooling: the upper triangle of a symmetric matrix, and its square root.
+// Second-order pooling: products of activations, the upper triangle of a symmetric matrix, and its square root.
 
 /** (i, j) of every number of an upper triangle, row by row. */
 function pairsOf(outputs) {
@@ -13,6 +13,24 @@ function packPairs(S, outputs, power) {
     const s = S[i * outputs + j], value = power ? Math.sign(s) * Math.sqrt(Math.abs(s)) : s;
     return i === j ? value : Math.SQRT2 * value;
   });
+}
+
+/** S += f fᵀ, of which the upper triangle; active : room for as many numbers as f has */
+function addProducts(f, active, S) {
+  const K = f.length;
+  let some = 0;
+  for (let k = 0; k < K; k++) if (f[k] > 0) active[some++] = k;
+  for (let a = 0; a < some; a++) {
+    for (let b = a, one = f[active[a]], at = active[a] * K; b < some; b++) S[at + active[b]] += one * f[active[b]];
+  }
+}
+
+/** The whole (K, K) matrix of a cell, from the sums of all atoms. */
+function averageProducts({ atoms, size }, sums, K) {
+  const S = new Float64Array(K * K);
+  for (const atom of atoms) for (let i = 0; i < S.length; i++) S[i] += sums[atom][i] / size;
+  for (let i = 0; i < K; i++) for (let j = 0; j < i; j++) S[i * K + j] = S[j * K + i];
+  return S;
 }
 
 /** C = A B of symmetric (K, K) matrices that commute, so that C is symmetric too. */

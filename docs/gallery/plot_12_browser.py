@@ -28,7 +28,7 @@ from poolwise.datasets import load_photos
 train, test = load_photos(subset="train"), load_photos(subset="test")
 features = PooledFeatures(24, pooling=Pool(grid=2), symmetry="mirror", n_patches=20_000, random_state=0)
 model = make_pipeline(features, LinearSVMCV())
-model.fit(train.images[::2], train.target_names[train.target[::2]])
+model = model.fit(train.images[::2], train.target_names[train.target[::2]])
 
 # %%
 # The graph
@@ -36,7 +36,7 @@ model.fit(train.images[::2], train.target_names[train.target[::2]])
 # From pixels to labels, whitening and mirror images included. ONNX Runtime runs it without poolwise; with
 # onnxruntime-web it runs in a page of your own, of which :doc:`/export` has the twenty lines.
 
-kept = TemporaryDirectory()  # a folder of yours, in earnest
+kept = TemporaryDirectory()  # take a folder of yours
 folder = Path(kept.name)
 export_onnx(model, folder / "photos.onnx", layout="NHWC")
 session = onnxruntime.InferenceSession(folder / "photos.onnx", providers=["CPUExecutionProvider"])
@@ -46,27 +46,30 @@ theirs, margins, probabilities, labels = session.run(outputs, {"images": test.im
 ours = model[0].transform(test.images)
 largest = float(np.abs(theirs - ours).max() / np.abs(ours).max())
 same = float(np.mean(labels == model.predict(test.images)))
-accuracy = float(np.mean(labels == test.target_names[test.target]))
+labels_of = test.target_names[test.target]
+accuracy = float(np.mean(labels == labels_of))
 print(f"features differ by at most {largest:.0e} of the largest one")
 print(f"the same label for {same:.1%} of {len(test.images):,} crops; {accuracy:.1%} are right")
 
 # %%
 # What the graph predicts
 # -----------------------
-# A crop of each of eight pictures, and the graph's probabilities of the four likeliest labels.
+# A crop of each of eight pictures, and the graph's probabilities of the four likeliest labels; the
+# right one is green.
 
-fig, axes = plt.subplots(2, 8, figsize=(12, 3.4), height_ratios=[2, 1])
-for column, picture in enumerate(range(0, 16, 2)):
+fig, axes = plt.subplots(4, 4, figsize=(9, 7), height_ratios=[2, 1, 2, 1])
+for place, picture in enumerate(range(0, 16, 2)):
+    crop, bars = axes[2 * (place // 4), place % 4], axes[2 * (place // 4) + 1, place % 4]
     at = np.flatnonzero(test.target == picture)[7]
+    crop.imshow(test.images[at])
+    crop.axis("off")
     likeliest = np.argsort(-probabilities[at])[:4]
     names = model.classes_[likeliest]
-    colours = ["tab:green" if name == test.target_names[picture] else "0.75" for name in names]
-    axes[0, column].imshow(test.images[at])
-    axes[0, column].axis("off")
-    axes[1, column].barh(range(4), probabilities[at, likeliest], color=colours)
+    colours = ["tab:green" if name == labels_of[at] else "0.8" for name in names]
+    bars.barh(range(4), probabilities[at, likeliest], color=colours)
     for row, name in enumerate(names):
-        axes[1, column].text(0.02, row, name, va="center", fontsize=8)
-    axes[1, column].set(xlim=(0, 1), ylim=(3.5, -0.5), xticks=[], yticks=[])
+        bars.text(0.02, row, name, va="center", fontsize=10)
+    bars.set(xlim=(0, 1), ylim=(3.5, -0.5), xticks=[], yticks=[])
 fig.tight_layout(pad=0.4)
 
 # %%
@@ -102,7 +105,7 @@ class Framed:
     def _repr_html_(self):
         source = html.escape(self.page.read_text(encoding="utf-8"))
         give = html.escape(self.GIVE % self.pictures)
-        return f'<iframe title="The page" srcdoc="{source}" onload="{give}" style="width: 100%; height: 60rem"></iframe>'
+        return f'<iframe title="The page" srcdoc="{source}" onload="{give}" style="width: 100%; height: 75rem"></iframe>'
 
 
 def as_png(pixels):
@@ -111,4 +114,4 @@ def as_png(pixels):
 
 
 some = np.flatnonzero(test.target % 3 == 0)[::50][:12:2]
-Framed(page, {f"{test.target_names[test.target[row]]}.png": as_png(test.images[row]) for row in some})
+Framed(page, {f"{labels_of[row]}.png": as_png(test.images[row]) for row in some})

@@ -79,6 +79,22 @@ def two_layers(found):
     assert found["sizes"]["second order, 24 codes"] == 24 * 25 // 2
 
 
+def cluster(found):
+    assert found["same"]
+    assert found["held"].shape == (3200, 768)
+    assert 0.7 < found["accuracy"] < 0.86
+    assert found["moved"]["fit"] > found["sizes"]["the crops"]  # "more moves than the crops hold"
+    assert found["moved"]["transform"] > found["sizes"]["their features"]
+    assert {found["stage_of"](task["key"]) for task in found["stream"].data} == set(found["STAGES"])
+
+
+def browser(found):
+    assert found["largest"] < 1e-4
+    assert found["same"] > 0.99
+    assert 0.7 < found["accuracy"] < 0.87
+    assert all(10_000 < size < 1_000_000 for size in found["sizes"].values())
+
+
 CHECKS = {
     "plot_01_ten_lines": ten_lines,
     "plot_02_choosing_codes": choosing_codes,
@@ -90,6 +106,8 @@ CHECKS = {
     "plot_08_search_and_cluster": search_and_cluster,
     "plot_09_own_descriptor": own_descriptor,
     "plot_10_two_layers": two_layers,
+    "plot_11_cluster": cluster,
+    "plot_12_browser": browser,
 }
 
 
@@ -98,7 +116,7 @@ def check(name, monkeypatch):
 
     plt.switch_backend("agg")
     monkeypatch.chdir(GALLERY)  # where Sphinx-Gallery runs it
-    found = runpy.run_path(f"{name}.py")
+    found = runpy.run_path(str(GALLERY / f"{name}.py"), run_name="__main__")  # whole: processes that it starts find it
     assert plt.get_fignums(), "an example draws"
     plt.close("all")
     CHECKS[name](found)

@@ -161,11 +161,12 @@ def test_a_transparent_colour_of_a_palette_is_laid_over_white(save):
 def test_greys_of_16_bits_keep_their_precision(save, rng, name):
     values = rng.integers(0, 65536, size=(6, 5), dtype=np.uint16)
     values[0, :2] = 0, 65535
-    pixels = Decoder(grey=True)(save(values, name))
+    path = save(values.astype(np.int32) if name == "a.pgm" else values, name)  # Pillow 10 writes no uint16 as PGM
+    pixels = Decoder(grey=True)(path)
     assert pixels.dtype == np.float32
     np.testing.assert_array_equal(pixels[:, :, 0], values.astype(np.float32) / np.float32(257))
-    np.testing.assert_array_equal(Decoder()(save(values, name)), pixels)
-    np.testing.assert_array_equal(Decoder(grey=False)(save(values, name)), np.repeat(pixels, 3, axis=2))
+    np.testing.assert_array_equal(Decoder()(path), pixels)
+    np.testing.assert_array_equal(Decoder(grey=False)(path), np.repeat(pixels, 3, axis=2))
 
 
 def test_what_is_left_out_of_a_file_is_noted(save, colours):
@@ -278,7 +279,9 @@ def test_pillows_own_alarm_at_bombs_is_ours(tmp_path):
 def test_a_bomb_in_a_text_chunk_is_refused(save, colours):
     info = PngImagePlugin.PngInfo()
     info.add_text("comment", "x" * (PngImagePlugin.MAX_TEXT_CHUNK + 1), zip=True)
-    with pytest.raises(ImageError, match=r"a\.png: it cannot be decoded as an image \(ValueError: Decompressed data too large"):
+    with pytest.raises(
+        ImageError, match=r"a\.png: it cannot be decoded as an image \(ValueError: (?i:decompressed data too large)"
+    ):
         Decoder()(save(colours, pnginfo=info))
 
 

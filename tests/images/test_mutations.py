@@ -39,7 +39,7 @@ def valid_files(rng):
         encode(pixels, format="JPEG", exif=exif, progressive=True),
         *(encode(pixels.convert(mode), format="BMP") for mode in ("1", "L", "P", "RGB")),
         *(encode(pixels.convert(mode), format="PPM") for mode in ("1", "L", "RGB")),
-        encode(greys, format="PPM"),
+        encode(greys.convert("I"), format="PPM"),
         b"P3 2 2 255 " + b"1 2 3 " * 4,
         *(encode(pixels.convert(mode), format="WEBP", lossless=mode == "RGBA") for mode in ("RGB", "RGBA")),
         encode(pixels, format="WEBP", exif=exif, **two),

@@ -42,9 +42,9 @@ def combinations(trials: Sequence[Trial], space: Space) -> list[Setting]:
             expected[setting.but(directions=leader.setting.directions)] = score + gain
         for setting in _beside(leader.setting, values, gains, space):
             expected.setdefault(setting, score + _BESIDE_LEADER * leader.error)
-        for setting, times in _more_codes(leader.setting, space):
-            usual = _OF_TWICE_THE_CODES if order == "second" else 0.0
-            hoped = score + math.log2(times) * max(_BESIDE_LEADER * leader.error, usual)
+        for setting, times in _more(leader.setting, space):
+            usual = _OF_TWICE_THE_CODES if order == "second" and times > 1 else 0.0
+            hoped = score + max(_BESIDE_LEADER * leader.error, math.log2(times) * max(_BESIDE_LEADER * leader.error, usual))
             expected[setting] = max(expected.get(setting, hoped), hoped)
     found = [setting for setting in expected if setting not in tried]
     return sorted(found, key=lambda setting: -expected[setting])
@@ -98,12 +98,14 @@ def _promising(
     return (own, *better)
 
 
-def _more_codes(leader: Setting, space: Space) -> list[tuple[Setting, float]]:
-    """With how many times as many codes, or codes that are multiplied: they pay with more images, so few images say little."""
+def _more(leader: Setting, space: Space) -> list[tuple[Setting, float]]:
+    """What pays with more images, so that few say little of it: more codes, or codes that are multiplied, with how many times
+    as many; and codes that are chosen with labels."""
     beside = [*space.beside(leader, "n_codes"), *space.beside(leader, "pairs")]
     pairs = leader.pairs or 1
     found = [(one, max(one.n_codes / leader.n_codes, (one.pairs or 1) / pairs)) for one in beside]
-    return [(one, times) for one, times in found if times > 1]
+    chosen = [(one, 1.0) for one in space.beside(leader, "selection") if one.n_candidates is not None]
+    return [*((one, times) for one, times in found if times > 1), *chosen]
 
 
 def _beside(

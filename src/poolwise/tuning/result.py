@@ -142,15 +142,21 @@ def latest(trials: Iterable[Trial]) -> list[Trial]:
 def best_of(trials: Sequence[Trial], n_images: int = 0) -> Trial:
     """The best of the largest rung, the cheapest of equal scores.
 
-    n_images : of a fit. Where these are several times as many as the rung had, those with more products, and then with more
-    codes, that are within one standard error of the best come first: they pay with more images.
+    n_images : of a fit. Where these are several times as many as the rung had, of those within one standard error of the best
+    the ones with more products come first, then those whose codes labels chose, then those with more codes: what pays with
+    more images.
     """
     top = max(trial.rung.size for trial in trials)
     last = [trial for trial in trials if trial.rung.size == top]
     best = max(last, key=lambda trial: (trial.score, -trial.cost))
     if n_images < _FAR_MORE_IMAGES * best.rung.n:
         return best
-    return max(_near(last, best), key=lambda trial: (trial.setting.multiplied, trial.setting.n_codes, trial.score, -trial.cost))
+
+    def order(trial: Trial) -> tuple[float, ...]:
+        own = trial.setting
+        return own.multiplied, own.n_candidates is not None, own.n_codes, trial.score, -trial.cost
+
+    return max(_near(last, best), key=order)
 
 
 def _near(trials: Sequence[Trial], best: Trial) -> list[Trial]:

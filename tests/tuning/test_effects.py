@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from poolwise.tuning.combining import combinations
+from poolwise.tuning.combining import combinations, like_defaults
 from poolwise.tuning.effects import effects_of, order_effects
 from poolwise.tuning.result import Trial, best_of, frontier_of, keep, latest
 from poolwise.tuning.search import references
@@ -110,6 +110,26 @@ def test_an_order_that_few_images_left_behind_is_tried_with_more_once_what_other
     wanted = combinations(trials, SPACE)
     assert wanted.index(both.but(symmetry="mirror")) < wanted.index(second.but(symmetry="dihedral"))
     assert next(one for one in wanted if one.order == "both").symmetry == "mirror"
+
+
+def test_what_the_defaults_may_decide_has_the_best_pooling_of_each_kind(scores):
+    base, both = SPACE.base, SPACE.base_of("both")
+    trials = [
+        trial(base.but(grid=(3,), patch_size=8), scores(0.6)),
+        trial(base.but(pool="max", grid=(4,)), scores(0.5)),
+        trial(base.but(pool="both"), scores(0.7)),
+        trial(both.but(grid=(1,), symmetry="dihedral"), scores(0.8)),
+        trial(SPACE.base_of("second"), scores(0.75)),
+    ]
+    found = like_defaults(trials, SPACE)
+    assert [(one.order, one.grid, one.pool, one.symmetry) for one in found] == [
+        ("both", (1,), "average", "mirror"),
+        ("first", (3,), "average", "mirror"),
+        ("both", (1,), "average", "dihedral"),
+        ("first", (3,), "average", "dihedral"),
+    ]
+    assert {(one.patch_size, one.alpha, one.selection) for one in found} == {(6, (0.25, 1.0), "supervised")}
+    assert like_defaults([], SPACE) == []
 
 
 def test_the_best_third_is_kept_and_the_cheapest_equal(scores, rng):

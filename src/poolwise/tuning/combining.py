@@ -12,8 +12,8 @@ from typing import Any
 
 from poolwise.tuning.effects import effects_of
 from poolwise.tuning.result import Trial
-from poolwise.tuning.settings import ORDERS, Setting
-from poolwise.tuning.space import FACTORS, OF_BANKS, Space
+from poolwise.tuning.settings import ORDERS, Order, Setting
+from poolwise.tuning.space import FACTORS, OF_BANKS, OF_DEFAULTS, Space
 
 WORTH = 0.002  # a gain that is worth another trial
 _OF_TWICE_THE_CODES = 0.02  # usually gained at second order (docs/second_order.md), though hardly with few images
@@ -72,6 +72,23 @@ def promising_of(trials: Sequence[Trial], space: Space, leader: Setting) -> Sett
             chosen[name] = best
     found = base.but(**chosen)
     return found if space.allows(found) else base
+
+
+def like_defaults(trials: Sequence[Trial], space: Space) -> list[Setting]:
+    """What `PooledFeatures()` may decide for these images, with products and without: a search should not end below it.
+
+    trials : of one rung
+    """
+    best: dict[Order, Setting] = {}
+    ranked = sorted(trials, key=lambda trial: -trial.score)
+    for trial in ranked:
+        if trial.setting.pool in ("average", "max"):
+            best.setdefault(trial.setting.order, trial.setting)
+    selection = space.values["first"]["selection"][-1]
+    usual = space.base.but(alpha=OF_DEFAULTS, two_sided=True, selection=selection)
+    found = [usual.but(grid=one.grid, pool=one.pool, pairs=one.pairs) for one in best.values()]
+    symmetries = dict.fromkeys(("mirror", *(trial.setting.symmetry for trial in ranked[:1])))
+    return [one.but(symmetry=symmetry) for symmetry in symmetries for one in found]
 
 
 def _gains(own: Sequence[Trial], trials: Sequence[Trial], base: Setting) -> dict[tuple[str, Any], float]:

@@ -11,14 +11,14 @@ from poolwise.engine import Engine
 from poolwise.support.progress import Stages, Update, silent
 from poolwise.support.types import Array
 from poolwise.tuning.budget import Budget
-from poolwise.tuning.combining import WORTH, combinations, promising_of
+from poolwise.tuning.combining import WORTH, combinations, like_defaults, promising_of
 from poolwise.tuning.cost import measured_milliseconds, nominal_milliseconds
 from poolwise.tuning.effects import Effect, best_of_order
 from poolwise.tuning.evaluate import Evaluator
 from poolwise.tuning.limits import Limits
 from poolwise.tuning.result import Trial, best_of, keep
 from poolwise.tuning.settings import ORDERS, Order, Setting
-from poolwise.tuning.space import OF_DEFAULTS, Space
+from poolwise.tuning.space import Space
 from poolwise.tuning.splits import MOST_HELD, Rung, Splits, Task, compare, standard_error
 from poolwise.tuning.store import Store
 
@@ -151,7 +151,7 @@ class Phases:
     def _combine(self, before: Rung, rung: Rung, until: tuple[float, float] = _ENDS["combinations"]) -> None:
         """The best third of the rung before, and combinations of what was good, a few at a time."""
         survivors = [trial.setting for trial in keep(self._of(before))] if self._of(before) else []
-        usual = [] if before == rung else self._like_defaults(before)
+        usual = [] if before == rung else like_defaults(self._of(before), self.space)
         first = [] if before == rung else [*survivors[:1], *usual[:2]]
         rest = [] if before == rung else [*usual[2:], *survivors[1:]]
         while True:
@@ -160,21 +160,6 @@ class Phases:
             if not self._try("combinations", settings, rung, until, most=_AT_ONCE + len(first)):
                 return
             first = []
-
-    def _like_defaults(self, rung: Rung) -> list[Setting]:
-        """What `PooledFeatures()` may decide for these images: a search should not end below it."""
-        here = self._of(rung)
-        tried = [trial for trial in here if trial.setting.pool in ("average", "max")]
-        best: dict[Order, Setting] = {}
-        for trial in sorted(tried, key=lambda trial: -trial.score):
-            best.setdefault(trial.setting.order, trial.setting)
-        symmetry = max(here, key=lambda trial: trial.score).setting.symmetry if here else None
-        usual = [
-            self.space.base.but(grid=one.grid, pool=one.pool, pairs=one.pairs, alpha=OF_DEFAULTS, two_sided=True)
-            for one in best.values()
-        ]
-        selection = self.space.values["first"]["selection"][-1]
-        return [one.but(selection=selection, symmetry=how) for how in dict.fromkeys(("mirror", symmetry)) for one in usual]
 
     def _next_rung(self, rung: Rung) -> Rung:
         """Three times as many images, or all where these are hardly more."""

@@ -149,13 +149,13 @@ def test_more_codes_are_preferred_among_near_equals_only_if_a_fit_has_far_more_i
     nearly[[np.flatnonzero(nearly == 1)[0], np.flatnonzero(nearly == 0)[0]]] = [0, 1]
     nearly[np.flatnonzero(nearly == 1)[-1]] = 0
     trials = [best, trial(many, nearly, SECOND, cost=9.0), trial(worse, scores(0.5), SECOND)]
-    assert best_of(trials, 4 * SECOND.n - 1) == best
-    assert best_of(trials, 4 * SECOND.n).setting == many
+    assert best_of(trials, 2 * SECOND.n - 1) == best
+    assert best_of(trials, 2 * SECOND.n).setting == many
     assert best_of(trials).setting == few
     labels = trial(few.but(selection="supervised"), nearly, SECOND, cost=9.0)
     products = trial(few.but(pairs=4), nearly, SECOND, cost=9.0)
-    assert best_of([*trials, labels], 4 * SECOND.n) == labels  # which gain more with more images than codes do
-    assert best_of([*trials, labels, products], 4 * SECOND.n) == products
+    assert best_of([*trials, labels], 2 * SECOND.n) == labels  # which gain more with more images than codes do
+    assert best_of([*trials, labels, products], 2 * SECOND.n) == products
 
 
 def test_the_chosen_one_is_of_the_largest_rung_and_the_cheapest_of_equals(scores):

@@ -12,7 +12,7 @@ from poolwise.tuning.splits import Rung, compare
 if TYPE_CHECKING:
     from poolwise.tuning.effects import Effect
 
-_FAR_MORE_IMAGES = 4  # times as many as scores are from: what pays with more images is preferred
+_FAR_MORE_IMAGES = 2  # times as many as scores are from: what pays with more images is preferred
 
 
 @dataclass(frozen=True, eq=False)

@@ -136,8 +136,8 @@ PAST_THE_PAPER = {
     "both": {"pooling": Pool("both", grid=[1, 2])},
     "rank": {"whitening": ZCA(rank=20)},
     "second order": {"pooling": SecondOrder(2), "symmetry": "dihedral"},
-    "directions": {"pooling": SecondOrder(1, directions=30)},
-    "directions by labels": {"pooling": SecondOrder(1, "power", directions=30, directions_by="labels")},
+    "directions": {"pooling": SecondOrder(1, directions=30), "symmetry": None},
+    "directions by labels": {"pooling": SecondOrder(1, "power", directions=30, directions_by="labels"), "symmetry": None},
     "supervised": {"selection": "supervised"},
     "pca": {"projection": "pca"},
 }

@@ -37,7 +37,6 @@ _MOST_CODES = 100  # of the dictionary; which of them makes no difference to the
 _LEVELS = (0.005, 0.05, 0.5, 5.0)  # λ, times the mean of G's diagonal
 _FEWEST_IMAGES = 10  # with fewer, errors say nothing
 _WORTH_MORE = 0.98  # of the error: what products, and then a mirror image, must leave at most, since they cost as much again
-_EXPLAINS_MORE, _LEAST_EXPLAINED = 1.1, 0.01  # or, where many classes leave most of it to any pooling, times 1 - error
 _MOST_BYTES = 4 << 30  # of features that have products
 
 
@@ -88,21 +87,11 @@ def suiting_pooling(
     ]
     if together:
         better, less = _least(together, errors_of(together, symmetry))
-        if _is_worth_more(less, error):
+        if less < _WORTH_MORE * error:
             best, error = better, less
-    if recipe.symmetry == AUTO and _is_worth_more(errors_of([best], "mirror")[0], error):
+    if recipe.symmetry == AUTO and errors_of([best], "mirror")[0] < _WORTH_MORE * error:
         symmetry = "mirror"
     return best, symmetry
-
-
-def _is_worth_more(less: float, error: float) -> bool:
-    """Whether an error is clearly less.
-
-    >>> _is_worth_more(0.68, 0.70), _is_worth_more(0.695, 0.70), _is_worth_more(0.980, 0.987), _is_worth_more(0.997, 0.999)
-    (True, False, True, False)
-    """
-    explained = 1 - less
-    return less < _WORTH_MORE * error or (explained > _LEAST_EXPLAINED and explained > _EXPLAINS_MORE * (1 - error))
 
 
 def _least(choices: Sequence[Pooling], errors: Sequence[float]) -> tuple[Pooling, float]:
